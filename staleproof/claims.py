@@ -77,7 +77,8 @@ class Claim:
         value, expected = float(value), float(expected)
         holds = value == expected or abs(value - expected) <= tolerance
         outcome = "holds" if holds else "fails"
-        return cls(name, "equality", statement, outcome, value, expected, place, evidence, True, float(tolerance))
+        slack = float(tolerance)
+        return cls(name, "equality", statement, outcome, value, expected, place, evidence, True, slack)
 
     @classmethod
     def certified(
@@ -92,7 +93,8 @@ class Claim:
         """Holds iff left/right = utilisation <= 1 + round_off; a NaN fails."""
         utilisation = float(utilisation)
         outcome = "holds" if utilisation <= 1.0 + round_off else "fails"
-        return cls(name, "certified", statement, outcome, utilisation, 1.0, place, evidence, True, float(round_off))
+        slack = float(round_off)
+        return cls(name, "certified", statement, outcome, utilisation, 1.0, place, evidence, True, slack)
 
     @classmethod
     def statistical(
@@ -122,7 +124,7 @@ class Claim:
 
     @classmethod
     def missing(cls, name: str, kind: str, statement: str, why: str, gates: bool | None = None) -> Claim:
-        """A claim that could not be evaluated. `gates` matters for statistical claims only (default False)."""
+        """A claim that could not be evaluated. `gates` matters for statistical claims only."""
         gating = kind in ALWAYS_GATING or (kind == "statistical" and bool(gates))
         return cls(name, kind, statement, "missing", None, None, "", why, gating)
 

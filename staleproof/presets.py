@@ -1,7 +1,7 @@
 """Presets of `staleproof verify`: every size and every seed of a run, in one frozen value.
 
-`quick` is the default: a few minutes on two idle cores. `smoke` makes everything small, for tests: its numbers
-mean nothing beyond "the path works", and its claims of known power keep the sizes that their power needs.
+`quick` is the default: a few minutes on two idle cores. `smoke` makes everything small, for tests: its
+training numbers mean nothing beyond "the path works".
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ class Preset:
             least = 2 if entry.name in ("training_seeds", "quadratic_replicas") else 1
             _at_least(entry.name, value, least)
         if sorted(self.model) != sorted(MODEL_KEYS):
-            raise InputError(f"model: {sorted(self.model)!r} is not allowed; give exactly {', '.join(MODEL_KEYS)}")
+            allowed = ", ".join(MODEL_KEYS)
+            raise InputError(f"model: {sorted(self.model)!r} is not allowed; give exactly {allowed}")
         for key in MODEL_KEYS:
             _at_least(f"model {key}", self.model[key], 1)
         if self.model["width"] % self.model["heads"]:
