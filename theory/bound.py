@@ -1,0 +1,125 @@
+"""A convergence bound as a value: named symbolic terms, assumptions, conditions, metric, kind, reference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import sympy as sp
+from sympy.core.relational import Relational
+
+from theory.assumptions import check_assumptions
+from theory.errors import InputError
+from theory.evaluation import checked_values, evaluate_expression, free_names, latex_of
+from theory.symbols import QUANTITIES
+
+TERM_NAMES: dict[str, str] = {  # in the order in which they are printed
+    "initial": "what the start costs: the objective's initial gap",
+    "step": "curvature over one step",
+    "momentum_lag": "age of the gradients inside the momentum",
+    "delay": "age of a gradient when it arrives",
+    "return": "from the virtual iterate back to the weights",
+    "noise": "sampling noise of the gradients",
+    "start": "error of the first momentum",
+}
+KINDS = ("upper bound", "tight", "exact", "asymptotic", "heuristic")
+ORIGINS = ("derived here", "paper", "as reported")
+
+
+@dataclass(frozen=True)
+class Bound:
+    """metric <= sum of the terms, under the assumptions and conditions.
+
+    name: key; title: one line; terms: name (of TERM_NAMES) -> sympy expression in symbols of theory.symbols;
+    assumptions: names of theory.assumptions; conditions: sympy relations a run's constants must fulfil;
+    metric: LaTeX of the left side; kind: one of KINDS; origin: one of ORIGINS; reference: where it is stated.
+    Raises InputError when constructed with anything else.
+    """
+
+    name: str
+    title: str
+    terms: dict[str, sp.Expr]
+    metric: str
+    assumptions: tuple[str, ...]
+    reference: str
+    kind: str = "upper bound"
+    origin: str = "derived here"
+    conditions: tuple[Relational, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        if not self.terms:
+            raise InputError(f"bound {self.name}: has no terms")
+        unknown = [term for term in self.terms if term not in TERM_NAMES]
+        if unknown:
+            raise InputError(
+                f"bound {self.name}: unknown term {unknown[0]!r}; known: {', '.join(TERM_NAMES)}"
+            )
+        if self.kind not in KINDS or self.origin not in ORIGINS:
+            raise InputError(
+                f"bound {self.name}: kind {self.kind!r} of {KINDS}, origin {self.origin!r} of {ORIGINS}"
+            )
+        for condition in self.conditions:
+            if not isinstance(condition, (sp.Le, sp.Ge, sp.Lt, sp.Gt)):
+                raise InputError(
+                    f"bound {self.name}: condition {condition!r} is not an open relation (<, <=, >, >=)"
+                )
+        check_assumptions(self.assumptions, f"bound {self.name}")
+        ordered = {term: sp.sympify(self.terms[term]) for term in TERM_NAMES if term in self.terms}
+        object.__setattr__(self, "terms", ordered)
+        free_names(*ordered.values(), *self.conditions)  # refuses foreign symbols
+
+    def __hash__(self) -> int:
+        return hash((self.name, tuple(self.terms.items())))
+
+    @property
+    def expression(self) -> sp.Expr:
+        """The right side, one sympy expression."""
+        return sp.Add(*self.terms.values())
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """Names of the quantities that `evaluate` needs, in the order of the table of quantities."""
+        return free_names(*self.terms.values(), *self.conditions)
+
+    def evaluate_terms(self, **values: object) -> dict[str, float | np.ndarray]:
+        """Each term at the given values: scalars or arrays that broadcast; a float where all values are
+        scalars.
+
+        Raises InputError for a missing or unknown name, a value outside its domain or outside the conditions.
+        """
+        unknown = [name for name in values if name not in self.symbols]
+        if unknown:
+            raise InputError(
+                f"bound {self.name}: unknown symbol {unknown[0]!r}; allowed: {', '.join(self.symbols)}"
+            )
+        arrays = checked_values(self.symbols, values, f"bound {self.name}")
+        for condition in self.conditions:
+            gap = evaluate_expression(condition.lts - condition.gts, arrays, f"bound {self.name}")
+            broken = np.asarray(gap) >= 0 if isinstance(condition, (sp.Lt, sp.Gt)) else np.asarray(gap) > 0
+            if broken.any():
+                at = ", ".join(f"{name}={arrays[name][broken].flat[0]:g}" for name in free_names(condition))
+                raise InputError(f"bound {self.name}: holds only for {sp.sstr(condition)}; given {at}")
+        return {
+            term: evaluate_expression(expression, arrays, f"bound {self.name}, term {term}")
+            for term, expression in self.terms.items()
+        }
+
+    def evaluate(self, **values: object) -> float | np.ndarray:
+        """The right side at the given values: the sum of `evaluate_terms`, with the same errors."""
+        total = sum(np.asarray(term) for term in self.evaluate_terms(**values).values())
+        array = np.asarray(total)
+        if not np.isfinite(array).all():
+            raise InputError(f"bound {self.name}: not a finite number at the given values")
+        return array if array.ndim else float(array[()])
+
+    def latex(self) -> str:
+        """metric <= term + term + ... as LaTeX (no dollar signs)."""
+        return self.metric + r" \le " + " + ".join(self.term_latex().values())
+
+    def term_latex(self) -> dict[str, str]:
+        """LaTeX of each term."""
+        return {term: latex_of(expression) for term, expression in self.terms.items()}
+
+    def legend(self) -> dict[str, str]:
+        """LaTeX -> meaning of every symbol of the bound."""
+        return {QUANTITIES[name].latex: QUANTITIES[name].meaning for name in self.symbols}

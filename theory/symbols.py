@@ -1,0 +1,265 @@
+"""Every quantity once: name, LaTeX, unit, domain, meaning, and the estimator that measures it.
+
+Formulas, tables, figures and estimators read from here. A sympy symbol is made in one place,
+`Quantity.symbol`, so two symbols of one name but other assumptions never meet.
+
+Units are written in two base dimensions: f (the unit of the objective) and x (the unit of the norm of the
+weights).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import sympy as sp
+
+from theory.errors import InputError
+
+UNITS: dict[str, tuple[int, int]] = {  # text -> (power of f, power of x)
+    "1": (0, 0),
+    "f": (1, 0),
+    "x": (0, 1),
+    "f/x": (1, -1),
+    "f/x^2": (1, -2),
+    "x^2/f": (-1, 2),
+}
+
+
+@dataclass(frozen=True)
+class Domain:
+    """An interval of real numbers or of integers. Raises InputError when it would be empty."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    open_low: bool = False
+    open_high: bool = False
+    integer: bool = False
+
+    def __post_init__(self) -> None:
+        empty = self.low > self.high or (self.low == self.high and (self.open_low or self.open_high))
+        if empty or math.isnan(self.low) or math.isnan(self.high):
+            raise InputError(
+                f"domain: low={self.low}, high={self.high} admits no number; low <= high is needed"
+            )
+
+    @property
+    def text(self) -> str:
+        """The domain in words, for messages and tables."""
+        kind = "an integer" if self.integer else "a number"
+        if math.isinf(self.low) and math.isinf(self.high):
+            return "a finite number" if not self.integer else kind
+        if math.isinf(self.high):
+            return f"{kind} {'>' if self.open_low else '>='} {self.low:g}"
+        if math.isinf(self.low):
+            return f"{kind} {'<' if self.open_high else '<='} {self.high:g}"
+        left, right = "(" if self.open_low else "[", ")" if self.open_high else "]"
+        return f"{kind} in {left}{self.low:g}, {self.high:g}{right}"
+
+    def admits(self, value: np.ndarray) -> np.ndarray:
+        """Boolean array of value's shape: which entries lie in the domain. NaN and infinities never do."""
+        inside = np.isfinite(value)
+        inside &= (value > self.low) if self.open_low else (value >= self.low)
+        inside &= (value < self.high) if self.open_high else (value <= self.high)
+        if self.integer:
+            inside &= value == np.floor(value)
+        return inside
+
+
+REAL = Domain()
+POSITIVE = Domain(low=0.0, open_low=True)
+NONNEGATIVE = Domain(low=0.0)
+NATURAL = Domain(low=0.0, integer=True)
+COUNT = Domain(low=1.0, integer=True)
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One quantity of the theory.
+
+    name: identifier in code; latex: how it is printed; unit: a key of UNITS; domain: admissible values;
+    meaning: one sentence; estimator: name of the estimator that measures it on a run, or None if it is set,
+    not measured.
+    """
+
+    name: str
+    latex: str
+    unit: str
+    domain: Domain = field(repr=False)
+    meaning: str = field(repr=False)
+    estimator: str | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.name.isidentifier():
+            raise InputError(f"quantity name: {self.name!r} is no identifier")
+        if not self.latex or self.latex.count("{") != self.latex.count("}"):
+            raise InputError(f"latex of {self.name}: {self.latex!r} is empty or has unbalanced braces")
+        if self.unit not in UNITS:
+            raise InputError(f"unit of {self.name}: {self.unit!r} is not one of {', '.join(UNITS)}")
+        if not self.meaning:
+            raise InputError(f"meaning of {self.name}: may not be empty")
+
+    @property
+    def symbol(self) -> sp.Symbol:
+        """The sympy symbol: real, with sign and integrality as the domain gives them."""
+        facts: dict[str, bool] = {"real": True}
+        if self.domain.integer:
+            facts["integer"] = True
+        if self.domain.low > 0 or (self.domain.low == 0 and self.domain.open_low):
+            facts["positive"] = True
+        elif self.domain.low == 0:
+            facts["nonnegative"] = True
+        return sp.Symbol(self.name, **facts)
+
+    @property
+    def dimension(self) -> tuple[int, int]:
+        """(power of f, power of x)."""
+        return UNITS[self.unit]
+
+    def check(self, value: object) -> np.ndarray:
+        """`value` as a float64 array of the same shape (scalars: shape ()).
+
+        Integers are converted before any arithmetic, so that nothing wraps around. Raises InputError for
+        text, truth values, complex numbers, NaN, infinities, integers beyond float64, and anything outside
+        the domain.
+        """
+        try:
+            raw = np.asarray(value)
+            if raw.dtype.kind in "bcSUmMV" or (raw.dtype.kind == "O" and not _all_numbers(raw)):
+                raise TypeError
+            array = np.asarray(raw, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise InputError(f"{self.name}={_short(value)} is not {self.domain.text}") from None
+        good = self.domain.admits(array)
+        if not good.all():
+            bad = array[~good].flat[0] if array.ndim else array[()]
+            raise InputError(f"{self.name}={bad:.17g} is not allowed: {self.name} must be {self.domain.text}")
+        return array
+
+
+def _all_numbers(raw: np.ndarray) -> bool:
+    return all(
+        isinstance(v, (int, float, np.integer, np.floating)) and not isinstance(v, bool) for v in raw.flat
+    )
+
+
+def _short(value: object) -> str:
+    text = repr(value).replace("\n", " ")
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+_ALL = [
+    # set by the user
+    Quantity("eta", r"\eta", "x", POSITIVE, "step size: radius of one update in the norm"),
+    Quantity(
+        "alpha", r"\alpha", "1", Domain(0.0, 1.0, open_low=True), "weight of a new gradient in the momentum"
+    ),
+    Quantity("beta", r"\beta", "1", Domain(0.0, 1.0, open_high=True), "momentum, 1 - alpha"),
+    Quantity("tau", r"\tau", "1", NATURAL, "gradient delay in optimizer steps"),
+    Quantity("K", "K", "1", COUNT, "number of steps"),
+    Quantity("k", "k", "1", NATURAL, "index of a step, from 0"),
+    Quantity("c", "c", "1", NONNEGATIVE, "coefficient of the error-feedback correction"),
+    Quantity("S", "S", "1", COUNT, "number of pipeline stages"),
+    Quantity("m", "m", "1", COUNT, "microbatches per optimizer step"),
+    Quantity("stage", "s", "1", NATURAL, "index of a pipeline stage, from 0 at the input side"),
+    # constants of a problem
+    Quantity("L", "L", "f/x^2", NONNEGATIVE, "smoothness in the norm", "smoothness"),
+    Quantity(
+        "sigma",
+        r"\sigma",
+        "f/x",
+        NONNEGATIVE,
+        "Frobenius standard deviation of a gradient sample",
+        "gradient-noise",
+    ),
+    Quantity("rho", r"\rho", "1", POSITIVE, "largest ratio of dual norm to Frobenius norm", "norm-ratio"),
+    Quantity("Delta0", r"\Delta_0", "f", NONNEGATIVE, "f(x_0) - f_*", "initial-gap"),
+    Quantity(
+        "Delta1", r"\Delta_1", "f", NONNEGATIVE, "f(y_1) - f_*, at the first virtual iterate", "initial-gap"
+    ),
+    Quantity("E0", "E_0", "f/x", NONNEGATIVE, "E dualnorm(m_0 - grad f(x_0))", "start-error"),
+    Quantity(
+        "dbar", r"\bar{\delta}", "1", NONNEGATIVE, "average drift of the updates, in steps", "update-drift"
+    ),
+    # one mode of a quadratic
+    Quantity("lam", r"\lambda", "f/x^2", NONNEGATIVE, "curvature of one mode of a quadratic"),
+    Quantity("h", "h", "1", NONNEGATIVE, "step size times curvature of one mode"),
+    # realised on a run, step by step
+    Quantity("f_now", "f(z_k)", "f", REAL, "objective before step k", "trajectory"),
+    Quantity("f_next", "f(z_{k+1})", "f", REAL, "objective after step k", "trajectory"),
+    Quantity(
+        "grad_norm",
+        r"\|\nabla f(z_k)\|_*",
+        "f/x",
+        NONNEGATIVE,
+        "dual norm of the gradient at step k",
+        "trajectory",
+    ),
+    Quantity(
+        "error_norm", r"\|e_k\|_*", "f/x", NONNEGATIVE, "dual norm of e_k = m_{k+1} - grad f", "momentum-lag"
+    ),
+    Quantity(
+        "delay_bias",
+        r"\|b_k\|_*",
+        "f/x",
+        NONNEGATIVE,
+        "dual norm of grad f where the gradient was taken minus grad f at the iterate",
+        "delay-bias",
+    ),
+    Quantity(
+        "noise_norm",
+        r"\|\nu_k\|_*",
+        "f/x",
+        NONNEGATIVE,
+        "dual norm of alpha sum_{i=0..k} (1-alpha)^{k-i} n_i",
+        "gradient-noise",
+    ),
+    Quantity("delta", r"\delta_k", "1", NONNEGATIVE, "norm(y_k - x_{(k-tau)+}) / eta", "update-drift"),
+    Quantity(
+        "delta_mean_weighted",
+        r"\tilde{\delta}_k",
+        "1",
+        NONNEGATIVE,
+        "alpha sum_{i=1..k} (1-alpha)^{k-i} delta_i",
+        "update-drift",
+    ),
+    # realised on a run, over the run
+    Quantity("f_first", "f(z_{\\mathrm{first}})", "f", REAL, "objective at the first iterate", "trajectory"),
+    Quantity("f_last", "f(z_{\\mathrm{last}})", "f", REAL, "objective after the last step", "trajectory"),
+    Quantity(
+        "mean_grad_norm",
+        r"\overline{\|\nabla f\|_*}",
+        "f/x",
+        NONNEGATIVE,
+        "average over the run of the dual norm of the gradient",
+        "trajectory",
+    ),
+    Quantity(
+        "mean_error_norm",
+        r"\overline{\|e\|_*}",
+        "f/x",
+        NONNEGATIVE,
+        "average over the run of the dual norm of e_k",
+        "momentum-lag",
+    ),
+]
+
+QUANTITIES: dict[str, Quantity] = {quantity.name: quantity for quantity in _ALL}
+
+
+def symbols(names: str) -> tuple[sp.Symbol, ...]:
+    """Sympy symbols of quantities, names separated by blanks. Raises InputError for an unknown name."""
+    return tuple(get_quantity(name).symbol for name in names.split())
+
+
+def get_quantity(name: str) -> Quantity:
+    """The quantity of that name. Raises InputError naming the known ones."""
+    if name not in QUANTITIES:
+        raise InputError(f"unknown quantity {name!r}; known: {', '.join(QUANTITIES)}")
+    return QUANTITIES[name]
+
+
+def latex_names() -> dict[sp.Symbol, str]:
+    """Symbol -> LaTeX, for sympy's printer."""
+    return {quantity.symbol: quantity.latex for quantity in _ALL}
