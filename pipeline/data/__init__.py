@@ -1,0 +1,1 @@
+"""Text as bytes, and microbatches drawn from it by index."""

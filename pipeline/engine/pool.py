@@ -1,0 +1,227 @@
+"""Local worker processes, one a stage: started once, then fed jobs. Failures end everything, with the first error."""
+
+from __future__ import annotations
+
+import io
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from types import TracebackType
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from pipeline.engine.driver import StageResult
+from pipeline.engine.transport import choose_placement
+from pipeline.engine.worker import Job, WorkerSettings, main
+from pipeline.errors import InputError, RunError
+from pipeline.events import Event
+
+#: After the first sign of a failure: how long to wait for a better explanation from another worker.
+EXPLANATION_SECONDS = 2.0
+START_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """A finished run, gathered from its stages.
+
+    events: trace of all stages, times in seconds from the first event; losses[k]: training loss of step k at the
+    version it used; snapshots: steps done -> full weights by parameter name.
+    """
+
+    events: list[Event]
+    losses: list[float]
+    snapshots: dict[int, dict[str, Tensor]]
+    input_digest: str
+    target_digest: str
+    peak_versions: list[int]
+    peak_in_flight: list[int]
+
+    @property
+    def weights(self) -> dict[str, Tensor]:
+        """Final weights by full parameter name."""
+        return self.snapshots[max(self.snapshots)]
+
+
+class WorkerPool:
+    """Context manager over ``stages`` worker processes on this machine.
+
+    device, transport: see :func:`pipeline.engine.transport.choose_placement`; port: of the rendezvous on the loopback
+    interface (default: a free one).
+
+    Raises InputError (before any process starts) for a port in use or a placement that is impossible; RunError where
+    a worker fails.
+    """
+
+    def __init__(self, stages: int, device: str = "auto", transport: str = "auto", port: int | None = None) -> None:
+        if port is not None and not 0 < port < 65536:
+            raise InputError(f"port = {port}: allowed are 1 to 65535")
+        gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        placements = [choose_placement(gpus, stages, rank, device, transport) for rank in range(stages)]
+        self.stages = stages
+        self.device = placements[0].device
+        self.transport = placements[0].backend
+        try:
+            self._store = dist.TCPStore("127.0.0.1", port or 0, stages + 1, is_master=True, wait_for_workers=False)
+        except dist.DistNetworkError:
+            raise InputError(f"port = {port} is in use: give another one, or none to let a free one be found") from None
+        self._settings = [
+            WorkerSettings(rank, stages, self._store.port, p.backend, p.device, p.staged)
+            for rank, p in enumerate(placements)
+        ]
+        self._processes: list[Any] = []
+        self._pipes: list[Connection] = []
+        self._steps = [0] * stages
+
+    def __enter__(self) -> WorkerPool:
+        context = multiprocessing.get_context("spawn")
+        before = os.environ.get("OMP_NUM_THREADS")
+        os.environ["OMP_NUM_THREADS"] = "1"  # one thread a process: more fight over the cores
+        try:
+            for settings in self._settings:
+                ours, theirs = context.Pipe()
+                process = context.Process(target=main, args=(settings, theirs), daemon=True)
+                process.start()
+                theirs.close()
+                self._processes.append(process)
+                self._pipes.append(ours)
+            self._collect("ready", time.monotonic() + START_SECONDS)
+        except BaseException:
+            self.kill()
+            raise
+        finally:
+            if before is None:
+                del os.environ["OMP_NUM_THREADS"]
+            else:
+                os.environ["OMP_NUM_THREADS"] = before
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            for pipe in self._pipes:
+                try:
+                    pipe.send(None)
+                except OSError:
+                    pass
+            deadline = time.monotonic() + 10
+            for process in self._processes:
+                process.join(max(0.0, deadline - time.monotonic()))
+        self.kill()
+
+    @property
+    def pids(self) -> list[int]:
+        """Process ids of the workers, by rank."""
+        return [process.pid for process in self._processes]
+
+    def run(self, job: Job, on_step: Callable[[int], None] = lambda k: None) -> RunResult:
+        """Run a job on all stages; ``on_step(k)`` is called as the last stage finishes step k.
+
+        Raises RunError, after ending every worker, where one fails or dies.
+        """
+        self._steps = [0] * self.stages
+        try:
+            for pipe in self._pipes:
+                pipe.send(job)
+        except OSError:
+            pass  # a dead worker: the wait below finds out which and why
+        replies = self._collect("done", None, on_step)
+        return _gather([torch.load(io.BytesIO(reply), weights_only=False) for reply in replies])
+
+    def _collect(
+        self, what: str, deadline: float | None, on_step: Callable[[int], None] = lambda k: None
+    ) -> list[Any]:
+        """One ``what`` reply from every worker."""
+        replies: dict[int, Any] = {}
+        rank_of: dict[Any, int] = {pipe: rank for rank, pipe in enumerate(self._pipes)}
+        rank_of |= {process.sentinel: rank for rank, process in enumerate(self._processes)}
+        while len(replies) < self.stages:
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                self._fail([], f"workers did not start within {START_SECONDS:.0f} s")
+            for signalled in wait(list(rank_of), left):
+                rank = rank_of[signalled]
+                message = self._receive(rank)
+                if message is None:
+                    continue
+                if message[0] == "step":
+                    self._steps[rank] = message[1]
+                    if rank == self.stages - 1:
+                        on_step(message[1])
+                elif message[0] == what:
+                    replies[rank] = message[1]
+                else:
+                    self._fail([message])
+        return [replies[rank] for rank in range(self.stages)]
+
+    def _receive(self, rank: int) -> tuple[Any, ...] | None:
+        """The next message of a worker; its death is a message too. None where nothing is to be read yet."""
+        pipe, process = self._pipes[rank], self._processes[rank]
+        try:
+            if pipe.poll():
+                message: tuple[Any, ...] = pipe.recv()
+                return message
+        except (EOFError, OSError):
+            pass
+        if process.is_alive():
+            return None
+        code = process.exitcode
+        how = f"was killed by {signal.Signals(-code).name}" if code and code < 0 else f"ended with exit code {code}"
+        return ("error", rank, self._steps[rank], f"the worker {how}", "", False)
+
+    def _fail(self, errors: list[tuple[Any, ...]], why: str = "") -> None:
+        """End all workers and raise the error that explains the failure best."""
+        deadline = time.monotonic() + EXPLANATION_SECONDS
+        while errors and all(error[5] for error in errors) and time.monotonic() < deadline:
+            for rank in range(self.stages):
+                if rank not in [error[1] for error in errors]:
+                    message = self._receive(rank)
+                    if message is not None and message[0] == "error":
+                        errors.append(message)
+            time.sleep(0.05)
+        self.kill()
+        if not errors:
+            raise RunError(why)
+        _, rank, step, text, trace, _ = min(errors, key=lambda error: error[5])
+        failure = RunError(f"stage {rank} of {self.stages}, step {step}: {text}")
+        failure.add_note(trace)
+        raise failure
+
+    def kill(self) -> None:
+        """End every worker now."""
+        for process in self._processes:
+            if process.is_alive():
+                process.kill()
+        for process in self._processes:
+            process.join(10)
+        for pipe in self._pipes:
+            pipe.close()
+        self._processes, self._pipes = [], []
+
+
+def _gather(stages: list[StageResult]) -> RunResult:
+    steps = sorted(stages[0].snapshots)
+    snapshots = {k: {n: w for stage in stages for n, w in stage.snapshots[k].items()} for k in steps}
+    origin = min(stage.events[0].start for stage in stages)
+    events = [
+        Event(e.kind, e.stage, e.microbatch, e.step, e.version, e.start - origin, e.end - origin)
+        for stage in stages
+        for e in stage.events
+    ]
+    return RunResult(
+        events=sorted(events, key=lambda e: (e.start, e.stage)),
+        losses=stages[-1].losses,
+        snapshots=snapshots,
+        input_digest=stages[0].data_digest,
+        target_digest=stages[-1].data_digest,
+        peak_versions=[stage.peak_versions for stage in stages],
+        peak_in_flight=[stage.peak_in_flight for stage in stages],
+    )

@@ -1,0 +1,156 @@
+"""One worker process: a rank of the pipeline that runs jobs until it is told to stop."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from multiprocessing.connection import Connection
+from typing import Any
+
+from pipeline.schedules.base import Schedule
+
+#: How long a message between stages may take before the run counts as hung.
+TIMEOUT_SECONDS = 120
+
+
+@dataclass(frozen=True)
+class Job:
+    """A training run as data and importable callables, so that it can be sent to a spawned process.
+
+    layers: () -> list of modules; optimizer: [(name, parameter)] -> torch optimizer; data: object with
+    ``microbatch(j)``; loss: (output, target) -> scalar; parts: layer indices of each stage.
+    """
+
+    schedule: Schedule
+    layers: Callable[[], list[Any]]
+    optimizer: Callable[[list[tuple[str, Any]]], Any]
+    data: Any
+    loss: Callable[[Any, Any], Any]
+    parts: tuple[range, ...]
+    steps: int
+    snapshot_every: int = 0
+
+
+@dataclass(frozen=True)
+class WorkerSettings:
+    """Where a worker finds its peers and what it runs on."""
+
+    rank: int
+    stages: int
+    port: int
+    backend: str
+    device: str
+    staged: bool
+
+
+def main(settings: WorkerSettings, pipe: Connection) -> None:
+    """Entry point of the process: serves jobs from ``pipe``; replies ("step", k), ("done", result), ("error", ...)."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    _die_with_parent()
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo0" if sys.platform == "darwin" else "lo")
+    progress = {"job": -1, "step": -1}
+    try:
+        import torch
+        import torch.distributed as dist
+
+        torch.set_num_threads(1)
+        device = torch.device(settings.device)
+        if device.type == "cuda":
+            torch.cuda.set_device(device)
+        timeout = timedelta(seconds=TIMEOUT_SECONDS)
+        store = dist.TCPStore("127.0.0.1", settings.port, settings.stages + 1, is_master=False, timeout=timeout)
+        dist.init_process_group(
+            settings.backend, store=store, rank=settings.rank, world_size=settings.stages, timeout=timeout
+        )
+        groups = (dist.new_group(timeout=timeout), dist.new_group(timeout=timeout))
+        pipe.send(("ready", settings.rank))
+        while (job := pipe.recv()) is not None:
+            progress["job"] += 1
+            progress["step"] = 0
+            result = _run(job, settings, device, groups, pipe, progress)
+            pipe.send(("done", result))
+        dist.destroy_process_group()
+    except EOFError:
+        os._exit(1)
+    except BaseException as error:  # noqa: BLE001 - everything must reach the user
+        _report(error, settings.rank, progress["step"], pipe)
+        os._exit(1)
+
+
+def _run(
+    job: Job, settings: WorkerSettings, device: Any, groups: Any, pipe: Connection, progress: dict[str, int]
+) -> bytes:
+    from pipeline.engine.driver import StreamingDriver
+    from pipeline.engine.stage import VersionedStage
+    from pipeline.engine.transport import Direction
+    from pipeline.models.stack import LayerStack
+
+    rank = settings.rank
+    layers = job.layers()
+    module = LayerStack({index: layers[index] for index in job.parts[rank]}).to(device)
+    del layers
+    stage = VersionedStage(module, rank, job.schedule, device)
+    directions = [Direction(group, settings.staged) for group in groups]
+    driver = StreamingDriver(stage, job.loss, directions[0], directions[1])
+    optimizer = job.optimizer(list(stage.store.handles.items()))
+
+    def on_step(k: int) -> None:
+        progress["step"] = k + 1
+        pipe.send(("step", k + 1))
+
+    result = driver.run(job.steps, optimizer, job.data, snapshot_every=job.snapshot_every, on_step=on_step)
+    return _pack(result)
+
+
+def _pack(result: Any) -> bytes:
+    """The result as bytes: tensors through torch.save, so no shared memory outlives the worker."""
+    import io
+
+    import torch
+
+    buffer = io.BytesIO()
+    torch.save(result, buffer)
+    return buffer.getvalue()
+
+
+def _report(error: BaseException, rank: int, step: int, pipe: Connection) -> None:
+    """Tell the parent; an error of the transport is second-hand news of a peer that failed."""
+    root: BaseException = error
+    while root.__cause__ is not None:  # torch wraps what a layer raises
+        root = root.__cause__
+    secondhand = _is_transport_error(root)
+    if secondhand:
+        time.sleep(0.5)  # let the peer's own report go first
+    text = " ".join(str(root).split())
+    try:
+        pipe.send(("error", rank, step, f"{type(root).__name__}: {text}", traceback.format_exc(), secondhand))
+    except OSError:
+        pass
+
+
+def _is_transport_error(error: BaseException) -> bool:
+    text = str(error)
+    return isinstance(error, RuntimeError) and any(
+        sign in text for sign in ("Connection closed", "Connection reset", "Timed out", "gloo", "NCCL", "peer")
+    )
+
+
+def _die_with_parent() -> None:
+    """End this process when its parent is gone, whatever it is doing."""
+    import multiprocessing
+
+    parent = multiprocessing.parent_process()
+
+    def wait() -> None:
+        if parent is not None:
+            parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()

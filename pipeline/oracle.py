@@ -1,0 +1,142 @@
+"""The oracle: delayed training in one process, written from the recursion alone.
+
+It shares no code with the schedules, the engine or the optimizer wrappers, so that equality with a pipeline run is
+evidence. Weights of layer l seen by microbatch j are those after floor(max(0, j - age_l) / m) optimizer steps:
+
+* age 0: synchronous;
+* age m at every layer: PipeDream-2BW, x_{k+1} = x_k + U(grad f(x_{(k-1)+}));
+* age tau m: uniform delay of tau steps;
+* age S - 1 - s for the layers of stage s: PipeDream with weight stashing.
+
+Error feedback (arXiv 2606.30634): x_{k+1} = x_k + U_k + c (U_k - U_{k-lag}), a missing U_j being U_0 and the first
+update plain; U_k is all that the optimizer would apply at step k.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+Weights = dict[str, Tensor]
+
+
+@dataclass
+class OracleState:
+    """What an observer sees at step k, after the optimizer: read-only.
+
+    x: weights after k steps; x_next: after k + 1; read: weights at which the gradient was taken (of each layer, for
+    the last microbatch); gradient: the batch gradient; update: U_k.
+    """
+
+    k: int
+    x: Weights
+    x_next: Weights
+    read: Weights
+    gradient: Weights
+    update: Weights
+    loss: float
+    optimizer: Any
+
+
+@dataclass
+class OracleResult:
+    """losses[k]: training loss of step k at the weights used; snapshots: steps done -> weights."""
+
+    losses: list[float] = field(default_factory=list)
+    snapshots: dict[int, Weights] = field(default_factory=dict)
+    input_digest: str = ""
+    target_digest: str = ""
+
+    @property
+    def weights(self) -> Weights:
+        return self.snapshots[max(self.snapshots)]
+
+
+def run_oracle(
+    layers: Sequence[nn.Module],
+    make_optimizer: Callable[[list[tuple[str, nn.Parameter]]], torch.optim.Optimizer],
+    data: Any,
+    loss: Callable[[Tensor, Tensor], Tensor],
+    *,
+    microbatches: int,
+    steps: int,
+    ages: Sequence[int] | None = None,
+    correction: tuple[float, int] | None = None,
+    snapshot_every: int = 0,
+    observer: Callable[[OracleState], None] | None = None,
+) -> OracleResult:
+    """Train ``layers`` in place for ``steps`` optimizer steps of ``microbatches`` microbatches each.
+
+    ages: age of each layer's weights in microbatches (default 0); correction: (c, lag) of error feedback.
+    make_optimizer gets the named parameters, names ``layers.<index>.<name>``; data has ``microbatch(j)``.
+    """
+    m = microbatches
+    ages = [0] * len(layers) if ages is None else list(ages)
+    parameters = {
+        f"layers.{index}.{name}": p for index, layer in enumerate(layers) for name, p in layer.named_parameters()
+    }
+    age = {name: ages[int(name.split(".")[1])] for name in parameters}
+    optimizer = make_optimizer(list(parameters.items()))
+    x: Weights = {name: p.detach().clone() for name, p in parameters.items()}
+    past: dict[int, Weights] = {0: x}
+    updates: dict[int, Weights] = {}
+    result = OracleResult()
+    inputs_hash, targets_hash = hashlib.sha256(), hashlib.sha256()
+
+    for k in range(steps):
+        for p in parameters.values():
+            p.grad = None
+        batch_loss, read = 0.0, x
+        for j in range(k * m, (k + 1) * m):
+            read = {name: past[max(0, j - age[name]) // m][name] for name in parameters}
+            _load(parameters, read)
+            inputs, targets = data.microbatch(j)
+            inputs_hash.update(inputs.numpy().tobytes())
+            targets_hash.update(targets.numpy().tobytes())
+            h = inputs
+            for layer in layers:
+                h = layer(h)
+            share = loss(h, targets) / m
+            share.backward()
+            batch_loss += share.item()
+        gradient = {name: p.grad.detach().clone() for name, p in parameters.items() if p.grad is not None}
+
+        _load(parameters, x)
+        optimizer.step()
+        x_next = {name: p.detach().clone() for name, p in parameters.items()}
+        update: Weights = {}
+        if correction is not None or observer is not None:
+            update = {name: x_next[name] - x[name] for name in parameters}
+        if correction is not None:
+            c, lag = correction
+            updates[k] = update
+            if k > 0:
+                earlier = updates[max(k - lag, 0)]
+                for name in parameters:
+                    change = update[name] - earlier[name]
+                    x_next[name] = x_next[name] + (change if c == 1 else change * c)
+            updates.pop(k - lag, None)  # the next step reaches back to k + 1 - lag
+
+        result.losses.append(batch_loss)
+        if observer is not None:
+            observer(OracleState(k, x, x_next, read, gradient, update, batch_loss, optimizer))
+        x = past[k + 1] = x_next
+        oldest = min(max(0, (k + 1) * m - a) // m for a in ages)
+        for v in [v for v in past if v < oldest]:
+            del past[v]
+        if k + 1 == steps or (snapshot_every and (k + 1) % snapshot_every == 0):
+            result.snapshots[k + 1] = x
+    _load(parameters, x)
+    result.input_digest, result.target_digest = inputs_hash.hexdigest(), targets_hash.hexdigest()
+    return result
+
+
+def _load(parameters: dict[str, nn.Parameter], weights: Weights) -> None:
+    with torch.no_grad():
+        for name, p in parameters.items():
+            p.copy_(weights[name])
