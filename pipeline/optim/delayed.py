@@ -2,8 +2,9 @@
 
 A pure delay line for gradients. Calls of step() are numbered n = 0, 1, ...: call n stores the gradient it is
 given, and from n = tau on applies the one stored at call n - tau. The first tau calls only fill the line and
-leave the weights alone. Update number k (k = n - tau) therefore uses the gradient of call k, which was taken
-at x_{(k-tau)+} with a sample of its own: exactly g(x_{(k-tau)+}; xi_k) of the delayed method, start-up included.
+leave the weights alone. Update number k (k = n - tau) therefore uses the gradient of call k, which was
+taken at x_{(k-tau)+} with a sample of its own: exactly g(x_{(k-tau)+}; xi_k) of the delayed method, start-up
+included.
 Weight decay acts once per applied update, not per stored gradient.
 """
 
