@@ -51,13 +51,8 @@ class ResultFolder:
                 f"out: cannot write to {str(folder)!r} ({reason}); give a writable folder"
             ) from None
         try:
-            if fcntl is not None:
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except OSError:
-                    raise InputError(
-                        f"out: {str(folder)!r} is in use by another run; give another folder"
-                    ) from None
+            if not _lock(lock, folder / LOCK):
+                raise InputError(f"out: {str(folder)!r} is in use by another run; give another folder")
             _empty(folder, overwrite)
         except BaseException:
             # The file stays: it may be the lock of the run that holds it.
@@ -94,6 +89,18 @@ def is_result_folder(folder: Path) -> bool:
     except (OSError, ValueError):
         return False
     return isinstance(status, dict) and status.get("schema") == SCHEMA
+
+
+def _lock(descriptor: int, path: Path) -> bool:
+    """Take the lock; False if another run holds it."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # The run that held it may have removed the file meanwhile: then this is a lock on nothing.
+        return os.path.samestat(os.fstat(descriptor), os.stat(path))
+    except OSError:
+        return False
 
 
 def _empty(folder: Path, overwrite: bool) -> None:
