@@ -1,0 +1,222 @@
+"""SGD with momentum, a gradient delay and error feedback on a quadratic: the whole expected curve. Kind:
+exact.
+
+One mode of curvature lam, real code in mind (torch.optim.SGD with momentum beta and dampening d, wrapped):
+    g_k = lam x_{(k-tau)+} + s xi_k,   xi_k independent, mean 0, variance 1
+    m_1 = g_0,   m_{k+1} = beta m_k + (1 - d) g_k    (torch leaves the first gradient undamped; beta = 0:
+    m_{k+1} = g_k) U_k = -eta m_{k+1},   x_{k+1} = x_k + U_k + c (U_k - U_{k-lag}),   a missing U_j (j < 0) is
+    U_0
+Mean and covariance of the state (x_k, ..., x_{k-tau}, U_{k-1}, ..., U_{k-max(lag,1)}) follow a linear
+recursion from the first step on, start-up included. If xi is Gaussian, x_k is Gaussian with exactly these
+moments. Checked by tests/theory/test_quadratic_method.py (against a literal transcription and the method's
+own distribution).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import sympy as sp
+from scipy.linalg import solve_discrete_lyapunov
+
+from theory.errors import InputError
+from theory.quadratic.polynomial import characteristic
+from theory.symbols import QUANTITIES
+
+CORRECTIONS = ("none", "error-feedback")
+FORMS = ("extrapolate", "telescoped")
+
+
+@dataclass(frozen=True)
+class QuadraticMethod:
+    """A linear method: delay tau, momentum beta with dampening, correction and its form.
+
+    coefficient: None for the form's own (extrapolate: c = tau, lag 1; telescoped: c = 1, lag tau), or any c
+    >= 0. Raises InputError for tau not a natural number, beta not in [0, 1), dampening not in [0, 1), unknown
+    names, and a correction without a delay.
+    """
+
+    tau: int = 0
+    beta: float = 0.0
+    dampening: float = 0.0
+    correction: str = "none"
+    form: str = "extrapolate"
+    coefficient: float | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.tau, bool) or not isinstance(self.tau, (int, np.integer)) or self.tau < 0:
+            raise InputError(f"tau={self.tau!r} is not allowed: tau must be an integer >= 0")
+        for name, value in (("beta", self.beta), ("dampening", self.dampening)):
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1:
+                raise InputError(f"{name}={value!r} is not allowed: {name} must be a number in [0, 1)")
+        if self.correction not in CORRECTIONS:
+            raise InputError(f"correction={self.correction!r} is not one of {', '.join(CORRECTIONS)}")
+        if self.form not in FORMS:
+            raise InputError(f"form={self.form!r} is not one of {', '.join(FORMS)}")
+        if self.correction != "none" and self.tau == 0:
+            raise InputError("tau=0 is not allowed with error-feedback: tau must be an integer >= 1")
+        if self.coefficient is not None:
+            if self.correction == "none":
+                raise InputError(f"coefficient={self.coefficient!r} is given, but correction is 'none'")
+            QUANTITIES["c"].check(self.coefficient)
+
+    @property
+    def gain(self) -> float:
+        """Weight of a new gradient after the first step; torch ignores dampening without momentum."""
+        return 1.0 - self.dampening if self.beta else 1.0
+
+    @property
+    def lag(self) -> int:
+        """How many updates back the correction looks; 0 without correction."""
+        if self.correction == "none":
+            return 0
+        return 1 if self.form == "extrapolate" else int(self.tau)
+
+    @property
+    def c(self) -> float:
+        """Coefficient of the correction; 0 without correction."""
+        if self.correction == "none":
+            return 0.0
+        if self.coefficient is not None:
+            return float(self.coefficient)
+        return float(self.tau) if self.form == "extrapolate" else 1.0
+
+    @property
+    def size(self) -> int:
+        """Dimension n of the state."""
+        return int(self.tau) + 1 + max(self.lag, 1)
+
+    def characteristic(self) -> sp.Expr:
+        """The polynomial in z and h with this method's numbers as exact decimals."""
+        exact = [sp.Rational(str(float(v))) for v in (self.c, self.beta, self.dampening)]
+        gain = 1 - exact[2] if self.beta else sp.S.One
+        return characteristic(int(self.tau), self.lag, exact[0], exact[1], gain)
+
+    def transition(self, h: float | np.ndarray) -> np.ndarray:
+        """Companion matrix A(h) of a step k >= 1; shape h.shape + (n, n)."""
+        return self._step(h)[0]
+
+    def first_transition(self, h: float | np.ndarray) -> np.ndarray:
+        """Matrix of step 0: plain, undamped; every remembered update becomes U_0. h.shape + (n, n)."""
+        return self._first(h)[0]
+
+    def _step(self, h: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(A(h), b): the state's map and what one unit of eta s xi adds to it."""
+        step = QUANTITIES["h"].check(h)
+        tau, memory = int(self.tau), max(self.lag, 1)
+        u = tau + 1  # index of U_{k-1}
+        matrix = np.zeros((*step.shape, self.size, self.size))
+        update = np.zeros((*step.shape, self.size))  # U_k as a row over the state
+        update[..., u] = self.beta
+        update[..., tau] = -self.gain * step
+        matrix[..., 0, :] = (1.0 + self.c) * update
+        matrix[..., 0, 0] += 1.0
+        if self.lag:
+            matrix[..., 0, u + self.lag - 1] -= self.c
+        matrix[..., u, :] = update
+        for j in range(tau):
+            matrix[..., j + 1, j] = 1.0
+        for j in range(memory - 1):
+            matrix[..., u + j + 1, u + j] = 1.0
+        noise = np.zeros(self.size)
+        noise[0], noise[u] = -(1.0 + self.c) * self.gain, -self.gain
+        return matrix, noise
+
+    def _first(self, h: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        step = QUANTITIES["h"].check(h)
+        tau = int(self.tau)
+        matrix = np.zeros((*step.shape, self.size, self.size))
+        matrix[..., 0, 0] = 1.0 - step
+        matrix[..., tau + 1 :, 0] = -step[..., None]
+        for j in range(tau):
+            matrix[..., j + 1, j] = 1.0
+        noise = np.zeros(self.size)
+        noise[0] = noise[tau + 1 :] = -1.0
+        return matrix, noise
+
+    def predict(
+        self,
+        eta: float,
+        lam: float | np.ndarray,
+        noise_std: float | np.ndarray,
+        x0: float | np.ndarray,
+        steps: int,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of x_0, ..., x_steps.
+
+        eta: step size; lam: curvatures, any shape; noise_std (of one gradient entry) and x0 broadcast with
+        lam. Returns two arrays of shape (steps+1,) + the broadcast shape. Raises InputError for bad values,
+        and where the moments leave float64 because the method diverges.
+        """
+        eta_value = float(QUANTITIES["eta"].check(eta))
+        if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0:
+            raise InputError(f"steps={steps!r} is not allowed: steps must be an integer >= 0")
+        try:
+            curvature, noise_level, start = np.broadcast_arrays(
+                QUANTITIES["lam"].check(lam),
+                QUANTITIES["sigma"].check(noise_std),
+                QUANTITIES["f_now"].check(x0),
+            )
+        except ValueError as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"lam, noise_std and x0 do not broadcast: {error}") from None
+        mean = np.zeros((*curvature.shape, self.size))
+        mean[..., : int(self.tau) + 1] = start[..., None]
+        covariance = np.zeros((*curvature.shape, self.size, self.size))
+        means = np.empty((steps + 1, *curvature.shape))
+        variances = np.empty_like(means)
+        means[0], variances[0] = start, 0.0
+        matrix, noise = self._first(eta_value * curvature)
+        later, later_noise = self._step(eta_value * curvature)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for k in range(steps):
+                added = (eta_value * noise_level)[..., None] * noise
+                mean = (matrix @ mean[..., None])[..., 0]
+                covariance = (
+                    matrix @ covariance @ np.swapaxes(matrix, -1, -2)
+                    + added[..., :, None] * added[..., None, :]
+                )
+                means[k + 1], variances[k + 1] = mean[..., 0], covariance[..., 0, 0]
+                if not (np.isfinite(means[k + 1]).all() and np.isfinite(variances[k + 1]).all()):
+                    raise InputError(f"steps={steps}: the method diverges and leaves float64 at step {k + 1}")
+                matrix, noise = later, later_noise
+        return means, variances
+
+    def expected_loss(
+        self,
+        eta: float,
+        lam: float | np.ndarray,
+        noise_std: float | np.ndarray,
+        x0: float | np.ndarray,
+        steps: int,
+    ) -> np.ndarray:
+        """E of the sum over modes of lam x_k^2 / 2, k = 0..steps; shape (steps+1,). Arguments as `predict`."""
+        means, variances = self.predict(eta, lam, noise_std, x0, steps)
+        losses = 0.5 * np.asarray(lam, dtype=np.float64) * (means**2 + variances)
+        return losses.reshape(steps + 1, -1).sum(axis=1)
+
+    def spectral_radius(self, h: float | np.ndarray) -> float | np.ndarray:
+        """Largest modulus of an eigenvalue of A(h); shape of h."""
+        radius = np.abs(np.linalg.eigvals(self.transition(h))).max(axis=-1)
+        return radius if radius.ndim else float(radius)
+
+    def stability_limit(self) -> float:
+        """The h below which every positive h is stable; see `theory.quadratic.stability`."""
+        from theory.quadratic.stability import stability_limit
+
+        return stability_limit(self)
+
+    def stationary_variance(self, eta: float, lam: float, noise_std: float) -> float:
+        """Variance of x_k as k -> infinity (Lyapunov equation). Raises InputError where A(h) is unstable."""
+        eta_value, curvature = float(QUANTITIES["eta"].check(eta)), float(QUANTITIES["lam"].check(lam))
+        level = float(QUANTITIES["sigma"].check(noise_std))
+        radius = self.spectral_radius(eta_value * curvature)
+        if not radius < 1:
+            raise InputError(
+                f"eta*lam={eta_value * curvature:g}: not stable, the spectral radius is {radius:g}"
+            )
+        matrix, noise = self._step(eta_value * curvature)
+        added = eta_value * level * noise
+        return float(solve_discrete_lyapunov(matrix, np.outer(added, added), method="bilinear")[0, 0])
