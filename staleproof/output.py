@@ -23,6 +23,9 @@ def emit(text: str) -> None:
         print(text, flush=True)
     except BrokenPipeError:
         discard_stdout()
+    except OSError:
+        discard_stdout()  # what could not be written must not be tried again at exit
+        raise
 
 
 def emit_json(value: Any) -> None:
