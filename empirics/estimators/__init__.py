@@ -1,0 +1,1 @@
+"""What is measured on a run, one estimator a file."""
