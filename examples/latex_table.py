@@ -1,0 +1,21 @@
+"""A LaTeX table (booktabs) of every bound at one setting, term by term; prints it to stdout."""
+
+from figures.table import Column, Table, table_latex
+from theory import BOUNDS
+from theory.bound import TERM_NAMES
+
+values = dict(L=1, eta=0.01, alpha=0.05, tau=1, sigma=0.1, rho=1, Delta0=1, K=1000, E0=0, dbar=0.3)
+rows = []
+for name, bound in BOUNDS.items():
+    if set(bound.symbols) <= set(values):
+        at = bound.evaluate_terms(**{symbol: values[symbol] for symbol in bound.symbols})
+        rows.append((name, *(at.get(term) for term in TERM_NAMES), sum(at.values())))
+legend = ", ".join(f"{name} = {value}" for name, value in values.items())
+table = Table(
+    name="bounds",
+    title="Bounds by term",
+    caption=f"Upper bounds on different metrics: compare terms, not totals. {legend}.",
+    columns=(Column("bound"), *(Column(term.replace("_", " "), "r") for term in [*TERM_NAMES, "total"])),
+    rows=tuple(rows),
+)
+print(table_latex(table))

@@ -1,0 +1,53 @@
+"""The examples run, stay short, and draw and print what they say."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+LONGEST = 25
+
+
+def run(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error", "MPLBACKEND": "Agg"}
+    done = subprocess.run(
+        [sys.executable, *words], cwd=folder, env=env, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+def test_there_are_three() -> None:
+    assert [path.name for path in EXAMPLES] == ["bound_plot.py", "latex_table.py", "test_delay_formula.py"]
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_short(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST
+
+
+def test_bound_plot_draws_a_pdf(tmp_path: Path) -> None:
+    run([str(ROOT / "examples" / "bound_plot.py")], tmp_path)
+    assert (tmp_path / "bound_plot.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_latex_table_has_a_row_for_each_bound(tmp_path: Path) -> None:
+    latex = run([str(ROOT / "examples" / "latex_table.py")], tmp_path).stdout
+    rows = [
+        line for line in latex.splitlines() if line.endswith(r"\\") and line.startswith(("delayed", "error"))
+    ]
+    assert len(rows) >= 5 and len({row.count("&") for row in rows}) == 1
+    assert r"\toprule" in latex and r"\bottomrule" in latex
+    assert "0.537" in next(row for row in rows if row.startswith("delayed-lmo &"))
+
+
+def test_delay_formula_passes_under_pytest(tmp_path: Path) -> None:
+    path = str(ROOT / "examples" / "test_delay_formula.py")
+    done = run(["-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, path], tmp_path)
+    assert "25 passed" in done.stdout
