@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from empirics.estimators.model_norm import ModelNorm
@@ -117,8 +116,3 @@ class TheoremRecorder:
         if len(self.rows) % 4 == 0:
             row["sigma"] = math.sqrt(self.objective.sequence_variance(state.x) / self.batch)
         self.rows.append(row)
-
-
-def use_one_thread() -> None:
-    """One thread in this process: two fight over the cores."""
-    torch.set_num_threads(1)

@@ -7,3 +7,7 @@ class InputError(ValueError):
 
 class RunError(RuntimeError):
     """A run failed after it had started: one line that names the stage, the step and the first error."""
+
+
+class VersionError(RunError):
+    """A stage would have used another weight version than its schedule names, or several at once."""

@@ -15,6 +15,7 @@ update plain; U_k is all that the optimizer would apply at step k.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,7 +31,7 @@ class OracleState:
     """What an observer sees at step k, after the optimizer: read-only.
 
     x: weights after k steps; x_next: after k + 1; read: weights at which the gradient was taken (of each layer, for
-    the last microbatch); gradient: the batch gradient; update: U_k.
+    the last microbatch); gradient: the batch gradient; update: U_k; parameters: the optimizer's, by name.
     """
 
     k: int
@@ -41,6 +42,7 @@ class OracleState:
     update: Weights
     loss: float
     optimizer: Any
+    parameters: dict[str, nn.Parameter]
 
 
 @dataclass
@@ -124,7 +126,7 @@ def run_oracle(
 
         result.losses.append(batch_loss)
         if observer is not None:
-            observer(OracleState(k, x, x_next, read, gradient, update, batch_loss, optimizer))
+            observer(OracleState(k, x, x_next, read, gradient, update, batch_loss, optimizer, parameters))
         x = past[k + 1] = x_next
         oldest = min(max(0, (k + 1) * m - a) // m for a in ages)
         for v in [v for v in past if v < oldest]:
@@ -140,3 +142,14 @@ def _load(parameters: dict[str, nn.Parameter], weights: Weights) -> None:
     with torch.no_grad():
         for name, p in parameters.items():
             p.copy_(weights[name])
+
+
+def largest_difference(a: dict[int, Weights], b: dict[int, Weights]) -> tuple[float, str]:
+    """max |a - b| over steps and parameters (a NaN counts as infinite), and where it is."""
+    worst, place = 0.0, ""
+    for step in a:
+        for name in a[step]:
+            gap = float((a[step][name] - b[step][name]).abs().max())
+            if not gap <= worst:
+                worst, place = (gap if gap == gap else math.inf), f"step {step}, {name}"
+    return worst, place

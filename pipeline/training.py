@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from pipeline.data.batches import ByteBatches
-from pipeline.engine.pool import RunResult, WorkerPool
+from pipeline.engine.pool import OnStep, RunResult, WorkerPool
 from pipeline.engine.worker import Job
 from pipeline.errors import InputError
 from pipeline.models.gpt import GPTConfig, cross_entropy, gpt_layers, partition
@@ -113,7 +113,7 @@ class TrainConfig:
 
 
 def train(
-    config: TrainConfig, text: bytes, pool: WorkerPool | None = None, on_step: Callable[[int], None] = lambda k: None
+    config: TrainConfig, text: bytes, pool: WorkerPool | None = None, on_step: OnStep = lambda k, loss: None
 ) -> RunResult:
     """Run ``config`` on real processes, one a stage: in ``pool``, or in one started for this run.
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-import torch
 from torch import Tensor
 from torch.distributed.pipelining.schedules import PipelineScheduleSingle
 from torch.optim import Optimizer
@@ -71,7 +70,7 @@ class StreamingDriver(PipelineScheduleSingle):
         data: Data,
         *,
         snapshot_every: int = 0,
-        on_step: Callable[[int], None] = lambda k: None,
+        on_step: Callable[[int, float | None], None] = lambda k, loss: None,
     ) -> StageResult:
         """Train for ``steps`` optimizer steps; weights are kept every ``snapshot_every`` steps and at the end."""
         stage, schedule, s = self.stage, self.stage.schedule, self.stage.stage_index
@@ -123,8 +122,8 @@ class StreamingDriver(PipelineScheduleSingle):
                     result.snapshots[version] = self._weights(version)
                 if stage.is_last:
                     result.losses.append(batch_loss)
-                    batch_loss = 0.0
-                on_step(k)
+                on_step(k, batch_loss if stage.is_last else None)
+                batch_loss = 0.0
             result.events.append(Event(kind, s, j, k, version, start, end))
         self.activations.drain()
         self.gradient_messages.drain()

@@ -20,12 +20,18 @@ from torch import Tensor
 from pipeline.engine.driver import StageResult
 from pipeline.engine.transport import choose_placement
 from pipeline.engine.worker import Job, WorkerSettings, main
-from pipeline.errors import InputError, RunError
+from pipeline.errors import InputError, RunError, VersionError
 from pipeline.events import Event
 
 #: After the first sign of a failure: how long to wait for a better explanation from another worker.
 EXPLANATION_SECONDS = 2.0
 START_SECONDS = 120.0
+
+OnStep = Callable[[int, float], None]
+
+
+def _ignore(k: int, loss: float) -> None:
+    pass
 
 
 @dataclass(frozen=True)
@@ -64,28 +70,40 @@ class WorkerPool:
         if port is not None and not 0 < port < 65536:
             raise InputError(f"port = {port}: allowed are 1 to 65535")
         gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
-        placements = [choose_placement(gpus, stages, rank, device, transport) for rank in range(stages)]
+        self._placements = [choose_placement(gpus, stages, rank, device, transport) for rank in range(stages)]
         self.stages = stages
-        self.device = placements[0].device
-        self.transport = placements[0].backend
-        try:
-            self._store = dist.TCPStore("127.0.0.1", port or 0, stages + 1, is_master=True, wait_for_workers=False)
-        except dist.DistNetworkError:
-            raise InputError(f"port = {port} is in use: give another one, or none to let a free one be found") from None
-        self._settings = [
-            WorkerSettings(rank, stages, self._store.port, p.backend, p.device, p.staged)
-            for rank, p in enumerate(placements)
-        ]
+        self.device = self._placements[0].device
+        self.transport = self._placements[0].backend
+        self._port = port
+        self._store = self._rendezvous()
         self._processes: list[Any] = []
         self._pipes: list[Connection] = []
         self._steps = [0] * stages
+
+    def _rendezvous(self) -> dist.TCPStore:
+        try:
+            return dist.TCPStore(
+                "127.0.0.1", self._port or 0, self.stages + 1, is_master=True, wait_for_workers=False
+            )
+        except dist.DistNetworkError:
+            raise InputError(
+                f"port = {self._port} is in use: give another one, or none to let a free one be found"
+            ) from None
+
+    def restart(self) -> None:
+        """Start the workers again after a failed run has ended them."""
+        self.kill()
+        del self._store  # frees the port
+        self._store = self._rendezvous()
+        self.__enter__()
 
     def __enter__(self) -> WorkerPool:
         context = multiprocessing.get_context("spawn")
         before = os.environ.get("OMP_NUM_THREADS")
         os.environ["OMP_NUM_THREADS"] = "1"  # one thread a process: more fight over the cores
         try:
-            for settings in self._settings:
+            for rank, p in enumerate(self._placements):
+                settings = WorkerSettings(rank, self.stages, self._store.port, p.backend, p.device, p.staged)
                 ours, theirs = context.Pipe()
                 process = context.Process(target=main, args=(settings, theirs), daemon=True)
                 process.start()
@@ -122,8 +140,9 @@ class WorkerPool:
         """Process ids of the workers, by rank."""
         return [process.pid for process in self._processes]
 
-    def run(self, job: Job, on_step: Callable[[int], None] = lambda k: None) -> RunResult:
-        """Run a job on all stages; ``on_step(k)`` is called as the last stage finishes step k.
+    def run(self, job: Job, on_step: OnStep = _ignore) -> RunResult:
+        """Run a job on all stages; ``on_step(k, loss)`` is called as the last stage finishes its k-th step
+        (from 1), with the mean training loss of the batch at the version used.
 
         Raises RunError, after ending every worker, where one fails or dies.
         """
@@ -137,7 +156,7 @@ class WorkerPool:
         return _gather([torch.load(io.BytesIO(reply), weights_only=False) for reply in replies])
 
     def _collect(
-        self, what: str, deadline: float | None, on_step: Callable[[int], None] = lambda k: None
+        self, what: str, deadline: float | None, on_step: OnStep = _ignore
     ) -> list[Any]:
         """One ``what`` reply from every worker."""
         replies: dict[int, Any] = {}
@@ -155,7 +174,7 @@ class WorkerPool:
                 if message[0] == "step":
                     self._steps[rank] = message[1]
                     if rank == self.stages - 1:
-                        on_step(message[1])
+                        on_step(message[1], message[2])
                 elif message[0] == what:
                     replies[rank] = message[1]
                 else:
@@ -191,7 +210,8 @@ class WorkerPool:
         if not errors:
             raise RunError(why)
         _, rank, step, text, trace, _ = min(errors, key=lambda error: error[5])
-        failure = RunError(f"stage {rank} of {self.stages}, step {step}: {text}")
+        kind = VersionError if text.startswith(VersionError.__name__) else RunError
+        failure = kind(f"stage {rank} of {self.stages}, step {step}: {text}")
         failure.add_note(trace)
         raise failure
 

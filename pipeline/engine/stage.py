@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.distributed.pipelining import PipelineStage
 
 from pipeline.engine.store import VersionStore
-from pipeline.errors import RunError
+from pipeline.errors import VersionError
 from pipeline.models.stack import LayerStack
 from pipeline.schedules.base import Schedule
 
@@ -32,6 +32,7 @@ class VersionedStage(PipelineStage):
         self.slots = schedule.in_flight(stage) + 1  # one more: the next receive is posted ahead
         #: Gradients of the batch in the works, by parameter name. They belong to the batch, not to a version.
         self.gradients: dict[str, Tensor] = {}
+        self._stashed: dict[int, int] = {}  # microbatch in flight -> the version its forward read
         self._used: set[int] = set()
         self._watched: set[int] = set()
 
@@ -39,10 +40,11 @@ class VersionedStage(PipelineStage):
         """Forward of microbatch j on its version: (output, version tag of the storages that were used)."""
         version = self.schedule.version(self.stage_index, j)
         if not self.store.holds(version):
-            raise RunError(
+            raise VersionError(
                 f"microbatch {j} reads version {version} at stage {self.stage_index}, which holds only "
-                f"{sorted(self.store._slots)}"
+                f"{self.store.versions}"
             )
+        self._stashed[j] = version
         self.store.bind(version)
         output = self.forward_one_chunk(j % self.slots, args, save_forward_output=False)
         return output, self._one_tag({self.store.tag_of(leaf) for leaf in self.store.bound()}, "forward", j)
@@ -50,7 +52,7 @@ class VersionedStage(PipelineStage):
     def backward_microbatch(self, j: int, loss: Tensor | None) -> int:
         """Backward of microbatch j; adds to :attr:`gradients`. Returns the version tag of the storages that
         autograd differentiated with respect to, read while it did so."""
-        version = self.schedule.version(self.stage_index, j)
+        version = self._stashed.pop(j)
         self.store.bind(version)  # a recomputation must run on the same weights
         leaves = self.store.leaves(version)
         self._watch(leaves)
@@ -73,5 +75,5 @@ class VersionedStage(PipelineStage):
 
     def _one_tag(self, tags: set[int], kind: str, j: int) -> int:
         if len(tags) != 1:
-            raise RunError(f"{kind} of microbatch {j} at stage {self.stage_index} mixed versions {sorted(tags)}")
+            raise VersionError(f"{kind} of microbatch {j} at stage {self.stage_index} mixed versions {sorted(tags)}")
         return next(iter(tags))

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from pipeline.errors import VersionError
+
 
 @dataclass
 class Slot:
@@ -49,6 +51,11 @@ class VersionStore:
     @property
     def newest(self) -> int:
         return max(self._slots)
+
+    @property
+    def versions(self) -> list[int]:
+        """The versions held, oldest first."""
+        return sorted(self._slots)
 
     def _tag(self, slot: Slot) -> None:
         for leaf in slot.leaves.values():
@@ -105,8 +112,8 @@ class VersionStore:
             # The optimizer will write through a handle: tell autograd, so that a forgotten reader raises.
             torch.autograd.graph.increment_version(tuple(slot.leaves.values()))
         else:
-            raise RuntimeError(
-                f"versions {sorted(self._slots)} are all still needed: the schedule promised at most {self.capacity}"
+            raise VersionError(
+                f"versions {self.versions} are all still needed: the schedule promised at most {self.capacity}"
             )
         self._stepping = slot
         for name, handle in self.handles.items():

@@ -51,16 +51,17 @@ class WorkerSettings:
 
 
 def main(settings: WorkerSettings, pipe: Connection) -> None:
-    """Entry point of the process: serves jobs from ``pipe``; replies ("step", k), ("done", result), ("error", ...)."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
-    _die_with_parent()
+    """Entry point of the process: serves jobs from ``pipe``.
+
+    Replies are ("ready", rank), ("step", k, loss), ("done", result) and ("error", ...).
+    """
+    start_quietly()
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo0" if sys.platform == "darwin" else "lo")
     progress = {"job": -1, "step": -1}
     try:
         import torch
         import torch.distributed as dist
 
-        torch.set_num_threads(1)
         device = torch.device(settings.device)
         if device.type == "cuda":
             torch.cuda.set_device(device)
@@ -101,9 +102,9 @@ def _run(
     driver = StreamingDriver(stage, job.loss, directions[0], directions[1])
     optimizer = job.optimizer(list(stage.store.handles.items()))
 
-    def on_step(k: int) -> None:
+    def on_step(k: int, loss: float | None) -> None:
         progress["step"] = k + 1
-        pipe.send(("step", k + 1))
+        pipe.send(("step", k + 1, loss))
 
     result = driver.run(job.steps, optimizer, job.data, snapshot_every=job.snapshot_every, on_step=on_step)
     return _pack(result)
@@ -140,6 +141,15 @@ def _is_transport_error(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and any(
         sign in text for sign in ("Connection closed", "Connection reset", "Timed out", "gloo", "NCCL", "peer")
     )
+
+
+def start_quietly() -> None:
+    """First thing in a worker process: leave Ctrl-C to the parent, end with the parent, use one thread."""
+    import torch
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _die_with_parent()
+    torch.set_num_threads(1)
 
 
 def _die_with_parent() -> None:

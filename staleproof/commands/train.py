@@ -1,0 +1,205 @@
+"""`staleproof train`: a byte-level GPT on real worker processes, with a schedule, an optimizer and a correction."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from staleproof.arguments import add_json, integer, seed
+from staleproof.errors import EXIT_CLAIM_FAILED, EXIT_HOLDS, InputError
+from staleproof.output import emit, emit_json, note
+
+HELD_OUT = 128
+
+
+def positive(text: str) -> float:
+    """A finite number > 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not allowed; give a finite number > 0")
+    return value
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the command."""
+    add = parser.add_argument
+    add("--schedule", default="pipedream-2bw", metavar="NAME", help="1f1b, pipedream, pipedream-2bw (default)")
+    add("--stages", type=integer(1), default=2, metavar="S", help="pipeline stages, one process each (default: 2)")
+    add(
+        "--microbatches",
+        type=integer(1),
+        metavar="m",
+        help="microbatches per optimizer step (default: 1 for pipedream, S for the others)",
+    )
+    add("--steps", type=integer(1), default=100, metavar="K", help="optimizer steps (default: 100)")
+    add("--optimizer", default="adamw", metavar="NAME", help="adamw (default), muon, sgd, lmo")
+    add("--lr", type=positive, metavar="X", help="learning rate (default: the optimizer's own)")
+    add("--correction", default="none", metavar="NAME", help="none (default) or error-feedback")
+    add("--layers", type=integer(1), default=2, metavar="N", help="transformer blocks (default: 2)")
+    add("--width", type=integer(1), default=64, metavar="N", help="features (default: 64)")
+    add("--heads", type=integer(1), default=4, metavar="N", help="attention heads (default: 4)")
+    add("--context", type=integer(1), default=64, metavar="N", help="bytes per sequence (default: 64)")
+    add("--sequences", type=integer(1), default=4, metavar="N", help="sequences per microbatch (default: 4)")
+    add("--dtype", default="float32", metavar="TYPE", help="float32 (default), float64, bfloat16")
+    add("--seed", type=seed, default=0, metavar="N", help="of weights and data order (default: 0)")
+    add("--corpus", metavar="PATH", help="file or folder of text to train on (default: Shakespeare)")
+    add("--device", default="auto", metavar="NAME", help="auto (default), cpu, cuda")
+    add("--transport", default="auto", metavar="NAME", help="auto (default), gloo, nccl")
+    add("--port", type=integer(1, 65535), metavar="N", help="rendezvous port on the loopback (default: a free one)")
+    add("--check-oracle", action="store_true", help="compare every parameter at every step with the oracle")
+    add("--out", metavar="DIR", help="folder for run.json, steps.jsonl and events.json (default: none)")
+    add("--overwrite", action="store_true", help="empty an earlier result folder first")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Train and print; exit code 1 where the oracle disagrees."""
+    from pipeline.data.corpus import load_corpus
+    from pipeline.engine.pool import WorkerPool
+    from pipeline.models.gpt import GPTConfig
+    from pipeline.training import TrainConfig, train
+
+    if args.overwrite and args.out is None:
+        raise InputError("overwrite: needs --out DIR")
+    config = TrainConfig(
+        schedule=args.schedule,
+        stages=args.stages,
+        microbatches=args.microbatches,
+        sequences=args.sequences,
+        steps=args.steps,
+        optimizer=args.optimizer,
+        lr=args.lr,
+        correction=args.correction,
+        seed=args.seed,
+        dtype=args.dtype,
+        model=GPTConfig(layers=args.layers, width=args.width, heads=args.heads, context=args.context),
+        snapshot_every=1 if args.check_oracle else 0,
+    )
+    corpus = load_corpus(args.corpus)
+    config.batches(corpus.text)  # refuses a corpus that is too short
+    if corpus.note:
+        note(f"staleproof train: {corpus.note}")
+    with ExitStack() as stack:
+        record = _Record(stack, args, config)
+        pool = stack.enter_context(WorkerPool(config.stages, args.device, args.transport, args.port))
+        start = time.perf_counter()
+        result = train(config, corpus.text, pool, record.step)
+        seconds = time.perf_counter() - start
+        summary = _summary(config, corpus, result, seconds)
+        summary |= {"device": pool.device, "transport": pool.transport}
+        if args.check_oracle:
+            summary["max_abs_diff"] = _against_oracle(config, corpus.text, result)
+        record.finish(summary, result)
+    if args.json:
+        emit_json(summary)
+    else:
+        emit(_text(summary))
+    if summary.get("max_abs_diff", 0.0) != 0.0:
+        note(f"staleproof train: claim failed: engine and oracle differ by {summary['max_abs_diff']:g}")
+        return EXIT_CLAIM_FAILED
+    return EXIT_HOLDS
+
+
+class _Record:
+    """The run's folder, if it has one: rows as they come, what is unfinished marked so."""
+
+    def __init__(self, stack: ExitStack, args: argparse.Namespace, config: Any) -> None:
+        import datetime
+
+        from staleproof.folder import SCHEMA, ResultFolder
+        from staleproof.progress import Progress
+
+        self.progress = Progress("train")
+        self.steps = config.steps
+        self.tokens = config.tokens_per_step
+        self.began = time.perf_counter()
+        self.folder = self.rows = None
+        if args.out is None:
+            return
+        self.folder = stack.enter_context(ResultFolder.create(Path(args.out), args.overwrite))
+        self.status = {
+            "schema": SCHEMA,
+            "state": "running",
+            "error": None,
+            "command": "staleproof train",
+            "settings": {name: value for name, value in vars(args).items() if name not in ("run", "words")},
+            "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        }
+        self.folder.write("status.json", self.status)
+        self.rows = stack.enter_context(open(self.folder.path / "steps.jsonl", "w", encoding="utf-8"))
+        stack.push(self._on_exit)
+
+    def step(self, k: int, loss: float) -> None:
+        rate = k * self.tokens / (time.perf_counter() - self.began)
+        self.progress(k / self.steps, f"step {k} of {self.steps}, loss {loss:.3f}, {rate:.0f} tokens/s")
+        if self.rows is not None:
+            self.rows.write(f'{{"step": {k}, "loss": {loss!r}}}\n'.replace("nan", '"NaN"').replace("inf", '"Infinity"'))
+            self.rows.flush()
+
+    def _on_exit(self, kind: Any, error: Any, trace: Any) -> bool:
+        if self.folder is not None and kind is not None:
+            state = "interrupted" if issubclass(kind, KeyboardInterrupt) else "failed"
+            self.folder.write("status.json", self.status | {"state": state, "error": " ".join(str(error).split())})
+        return False
+
+    def finish(self, summary: dict[str, Any], result: Any) -> None:
+        from pipeline.events import as_rows
+
+        self.progress.finish(f"{self.steps} steps")
+        if self.folder is not None:
+            self.folder.write("run.json", summary)
+            self.folder.write("events.json", {"unit": "s", "events": as_rows(result.events)})
+            self.folder.write("status.json", self.status | {"state": "complete"})
+
+
+def _summary(config: Any, corpus: Any, result: Any, seconds: float) -> dict[str, Any]:
+    from empirics.gpt_runs import held_out_loss
+    from pipeline.delays import delays_per_microbatch, optimizer_step_delay
+
+    histogram = Counter(delay for delays in delays_per_microbatch(result.events).values() for delay in delays)
+    return {
+        "schedule": config.schedule,
+        "stages": config.stages,
+        "microbatches": config.plan.microbatches,
+        "steps": config.steps,
+        "optimizer": config.optimizer,
+        "correction": config.correction,
+        "seed": config.seed,
+        "dtype": config.dtype,
+        "corpus": corpus.describe(),
+        "optimizer_step_delay": optimizer_step_delay(result.events),
+        "delay_histogram": {str(delay): histogram[delay] for delay in sorted(histogram)},
+        "peak_versions": result.peak_versions,
+        "losses": result.losses,
+        "held_out_loss": held_out_loss(config, corpus.text, result.weights, HELD_OUT),
+        "wall_seconds": seconds,
+        "tokens_per_second": config.steps * config.tokens_per_step / seconds,
+    }
+
+
+def _against_oracle(config: Any, text: bytes, result: Any) -> float:
+    from pipeline.oracle import largest_difference
+    from pipeline.training import train_oracle
+
+    return largest_difference(result.snapshots, train_oracle(config, text).snapshots)[0]
+
+
+def _text(summary: dict[str, Any]) -> str:
+    lines = [
+        f"{summary['schedule']}, {summary['stages']} stages, {summary['microbatches']} microbatches, "
+        f"{summary['optimizer']}, correction {summary['correction']}: {summary['steps']} steps in "
+        f"{summary['wall_seconds']:.1f} s ({summary['tokens_per_second']:.0f} tokens/s)",
+        f"training loss {summary['losses'][0]:.4f} -> {summary['losses'][-1]:.4f} nats per byte, "
+        f"held out {summary['held_out_loss']:.4f}",
+        f"optimizer-step delay by stage, from the trace: {' '.join(map(str, summary['optimizer_step_delay']))}",
+    ]
+    if "max_abs_diff" in summary:
+        lines.append(f"largest difference from the oracle over all steps: {summary['max_abs_diff']:g}")
+    return "\n".join(lines)

@@ -1,0 +1,142 @@
+"""What the training runs say: gaps with intervals, drift, and the theorem's terms on the run it speaks of."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from empirics.gpt_runs import Drift, TheoremRun, in_processes, measure_drift, measure_theorem
+from empirics.statistics import Interval, fieller_ratio, paired_interval, student_interval
+from pipeline.oracle import largest_difference
+from staleproof.claims import Claim
+from staleproof.presets import Preset
+from staleproof.sections import _training_plan as plan
+
+EVIDENCE = "training.json"
+
+
+def gaps(results: dict[str, Any], claims: list[Claim]) -> None:
+    """Gap to the synchronous arm by optimizer, paired by seed; the share that error feedback recovers."""
+    for optimizer in plan.OPTIMIZERS:
+        finals: dict[tuple[str, str], dict[int, float]] = {arm: {} for arm in plan.ARMS}
+        diverged = []
+        for row in results["arms"]:
+            if row["optimizer"] != optimizer:
+                continue
+            if row["state"] == "complete":
+                finals[row["schedule"], row["correction"]][row["seed"]] = row["final_loss"]
+            else:
+                diverged.append(f"{row['schedule']} {row['correction']} seed {row['seed']}: {row['state']}")
+        seeds = sorted(set.intersection(*(set(values) for values in finals.values())))
+        if len(seeds) < 2:
+            why = f"fewer than two complete seeds; {'; '.join(diverged)}"
+            claims.append(Claim.missing(f"training.gap.{optimizer}", "statistical", "gap of 2BW", why))
+            continue
+        sync, stale, corrected = (np.array([finals[arm][s] for s in seeds]) for arm in plan.ARMS)
+        gap = paired_interval(stale, sync)
+        gap_corrected = paired_interval(corrected, sync)
+        share = fieller_ratio(stale - corrected, stale - sync)
+        results["gaps"].append(
+            {
+                "optimizer": optimizer,
+                "gap": gap.as_dict(),
+                "gap_corrected": gap_corrected.as_dict(),
+                "share_recovered": share.as_dict(),
+                "pairs": [
+                    {"seed": s, "gap": float(b - a), "gap_corrected": float(c - a)}
+                    for s, a, b, c in zip(seeds, sync, stale, corrected, strict=True)
+                ],
+                "left_out": diverged,
+            }
+        )
+        _gap_claims(optimizer, gap, gap_corrected, share, claims)
+
+
+def _gap_claims(optimizer: str, gap: Interval, corrected: Interval, share: Any, claims: list[Claim]) -> None:
+    claims.append(
+        Claim.statistical(
+            f"training.gap.{optimizer}",
+            f"{optimizer}: held-out loss of 2BW above synchronous, {_text(gap)} nats per byte ({gap.n} paired seeds)",
+            gap.value,
+            0.0,
+            holds=gap.low > 0,
+            gates=False,
+            evidence=EVIDENCE,
+        )
+    )
+    recovered = f"{share.value:.0%} [{share.low:.0%}, {share.high:.0%}]" if share.defined else "undefined"
+    claims.append(
+        Claim.statistical(
+            f"training.error-feedback.{optimizer}",
+            f"{optimizer}: error feedback leaves a gap of {_text(corrected)}; share recovered {recovered} (Fieller)",
+            share.value if share.defined else math.nan,
+            0.0,
+            holds=share.defined and share.low > 0,
+            gates=False,
+            place=share.note,
+            evidence=EVIDENCE,
+        )
+    )
+
+
+def _text(interval: Interval) -> str:
+    return f"{interval.value:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
+
+
+def measure(
+    preset: Preset, text: bytes, real: Any, results: dict[str, Any], claims: list[Claim], progress: Any
+) -> None:
+    """The measurements in the oracle, in two processes."""
+    tasks: list[tuple[Any, tuple[Any, ...]]] = [
+        (measure_theorem, (plan.theorem_run(preset, seed), text, plan.theorem_every(preset)))
+        for seed in range(plan.THEOREM_SEEDS)
+    ]
+    stale = [arm for arm in plan.ARMS if arm[0] != "1f1b"]
+    for optimizer in plan.OPTIMIZERS:
+        for schedule, correction in stale:
+            for seed in range(plan.DRIFT_SEEDS):
+                config = plan.arm(preset, optimizer, schedule, correction, seed)
+                tasks.append((measure_drift, (config, text, plan.drift_every(preset), plan.POOL)))
+    theorem_runs: dict[int, TheoremRun] = {}
+    drifts: list[Drift] = []
+    for done, (index, result) in enumerate(in_processes(tasks)):
+        if isinstance(result, TheoremRun):
+            theorem_runs[index] = result
+        else:
+            drifts.append(result)
+        progress(0.8 + 0.2 * (done + 1) / len(tasks), "measuring in the oracle")
+    _diagnostics(drifts, results)
+    _equal_to_processes(real, theorem_runs[0], claims)
+    from staleproof.sections._training_bound import bound_on_runs
+
+    results["bound"] = bound_on_runs([theorem_runs[i] for i in sorted(theorem_runs)], preset, claims)
+
+
+def _diagnostics(drifts: list[Drift], results: dict[str, Any]) -> None:
+    for optimizer, correction in sorted({(d.optimizer, d.correction) for d in drifts}):
+        runs = [d for d in drifts if (d.optimizer, d.correction) == (optimizer, correction)]
+        row: dict[str, Any] = {"optimizer": optimizer, "correction": correction}
+        for name in ("drift", "momentum_lag", "delay_bias"):
+            row[name] = student_interval([getattr(d, name) for d in runs]).as_dict()
+        row["note"] = (
+            f"Frobenius norm, relative; mean over the second half of a run, {len(runs)} seeds in the oracle; "
+            "bias and lag against the gradient at "
+            + ("y_k = x_k - U_{k-1}" if correction != "none" else "x_k")
+        )
+        results["diagnostics"].append(row)
+
+
+def _equal_to_processes(real: Any, recorded: TheoremRun, claims: list[Claim]) -> None:
+    """The recorded run in the oracle is the run of the processes: final weights, float32, bit for bit."""
+    worst, place = largest_difference({0: real.weights}, {0: recorded.weights})
+    claims.append(
+        Claim.equality(
+            "training.theorem-run-equality",
+            "lmo, 2BW, float32: final weights of the two processes and of the recorded oracle run, max |dx|",
+            worst,
+            place=place,
+            evidence=EVIDENCE,
+        )
+    )
