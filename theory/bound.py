@@ -11,7 +11,7 @@ from sympy.core.relational import Relational
 from theory.assumptions import check_assumptions
 from theory.errors import InputError
 from theory.evaluation import checked_values, evaluate_expression, free_names, latex_of
-from theory.symbols import QUANTITIES
+from theory.symbols import QUANTITIES, number_text
 
 TERM_NAMES: dict[str, str] = {  # in the order in which they are printed
     "initial": "what the start costs: the objective's initial gap",
@@ -97,7 +97,9 @@ class Bound:
             gap = evaluate_expression(condition.lts - condition.gts, arrays, f"bound {self.name}")
             broken = np.asarray(gap) >= 0 if isinstance(condition, (sp.Lt, sp.Gt)) else np.asarray(gap) > 0
             if broken.any():
-                at = ", ".join(f"{name}={arrays[name][broken].flat[0]:g}" for name in free_names(condition))
+                at = ", ".join(
+                    f"{name}={number_text(arrays[name][broken].flat[0])}" for name in free_names(condition)
+                )
                 raise InputError(f"bound {self.name}: holds only for {sp.sstr(condition)}; given {at}")
         return {
             term: evaluate_expression(expression, arrays, f"bound {self.name}, term {term}")

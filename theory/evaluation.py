@@ -14,7 +14,7 @@ import numpy as np
 import sympy as sp
 
 from theory.errors import InputError
-from theory.symbols import QUANTITIES, latex_names
+from theory.symbols import QUANTITIES, latex_names, number_text
 
 
 def free_names(*expressions: sp.Basic) -> tuple[str, ...]:
@@ -65,7 +65,9 @@ def evaluate_expression(
         with np.errstate(over="raise", invalid="raise", divide="raise", under="ignore"):
             result = _compiled(expression, names)(*(arrays[name][()] for name in names))
     except (FloatingPointError, ZeroDivisionError, OverflowError):
-        given = ", ".join(f"{name}={arrays[name].flat[0]:.6g}" for name in names if arrays[name].size)
+        given = ", ".join(
+            f"{name}={number_text(arrays[name].flat[0])}" for name in names if arrays[name].size
+        )
         raise InputError(f"{owner}: not a finite number at {given}{' ...' if shape else ''}") from None
     array = np.array(np.broadcast_to(np.asarray(result, dtype=np.float64), shape))
     return array if shape else float(array[()])

@@ -125,7 +125,7 @@ class Quantity:
         the domain.
         """
         try:
-            raw = np.asarray(value)
+            raw = np.asarray(value, dtype=object if isinstance(value, (list, tuple)) else None)
             if raw.dtype.kind in "bcSUmMV" or (raw.dtype.kind == "O" and not _all_numbers(raw)):
                 raise TypeError
             array = np.asarray(raw, dtype=np.float64)
@@ -133,9 +133,16 @@ class Quantity:
             raise InputError(f"{self.name}={_short(value)} is not {self.domain.text}") from None
         good = self.domain.admits(array)
         if not good.all():
-            bad = array[~good].flat[0] if array.ndim else array[()]
-            raise InputError(f"{self.name}={bad:.17g} is not allowed: {self.name} must be {self.domain.text}")
+            bad = float(array.reshape(-1)[~good.reshape(-1)][0])
+            raise InputError(
+                f"{self.name}={number_text(bad)} is not allowed: {self.name} must be {self.domain.text}"
+            )
         return array
+
+
+def number_text(value: float) -> str:
+    """The shortest decimal that reads back as the same float; whole numbers without a point."""
+    return repr(float(value)).removesuffix(".0")
 
 
 def _all_numbers(raw: np.ndarray) -> bool:

@@ -52,7 +52,7 @@ def optimizer_step_delay(S: int, m: int | None = None) -> list[int]:
 
 
 def block_update_entry(S: int, active: int, read: int) -> int:
-    """delta_{r,a} with a = active, r = read, both counted from 1. The integers of FORMULA["block_update_delay"]."""
+    """delta_{r,a} with a = active, r = read, a and r from 1: FORMULA["block_update_delay"] in integers."""
     n = 2 * S - read - active
     c = (S + read % 2) // 2
     return (S - read + 1) // 2 + (n + 1) // 2 * c + n // 2 * (S - c) + (active - 1) // 2

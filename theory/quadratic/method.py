@@ -192,7 +192,7 @@ class QuadraticMethod:
         x0: float | np.ndarray,
         steps: int,
     ) -> np.ndarray:
-        """E of the sum over modes of lam x_k^2 / 2, k = 0..steps; shape (steps+1,). Arguments as `predict`."""
+        """E of the sum over modes of lam x_k^2 / 2, k = 0..steps; shape (steps+1,). Input as `predict`."""
         means, variances = self.predict(eta, lam, noise_std, x0, steps)
         losses = 0.5 * np.asarray(lam, dtype=np.float64) * (means**2 + variances)
         return losses.reshape(steps + 1, -1).sum(axis=1)

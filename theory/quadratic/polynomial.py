@@ -8,7 +8,7 @@ with lag l: x_{k+1} = x_k + U_k + c (U_k - U_{k-l}). EMA momentum has gain = 1 -
 divided by the powers of z that all terms share. The root near 1 is z = 1 - h - (beta/(1-beta) + tau - c l)
 h^2 + O(h^3) for gain = 1 - beta: the correction removes exactly c l h^2, which is tau h^2 in both forms, for
 every beta. Without momentum, tau = l = 1: 1 - h + (c - 1) h^2 + (4 c - 2 - c^2) h^3; without correction the
-Catalan numbers. Checked by tests/theory/test_quadratic_polynomial.py (against det(z I - A) of the method's
+Catalan numbers. Checked by tests/theory/test_quadratic_theory.py (against det(z I - A) of the method's
 own matrix).
 """
 

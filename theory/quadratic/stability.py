@@ -10,7 +10,7 @@ Closed forms, gamma = gain/(1-beta) (1 for EMA momentum, 1/(1-beta) for heavy ba
     no correction, tau = 0         2 (1+beta)/((1-beta) gamma)
     no correction, tau = 1         1/gamma, for every beta
     error feedback, tau = 1, c = 1 (sqrt(1 + 4/(1-beta)) - 1)/(2 gamma)
-Checked by tests/theory/test_quadratic_stability.py (closed forms, and the spectral radius on both sides of
+Checked by tests/theory/test_quadratic_theory.py (closed forms, and the spectral radius on both sides of
 the limit).
 """
 
