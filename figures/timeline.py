@@ -1,0 +1,226 @@
+"""Figures: the timeline of each schedule, one row per stage, coloured by weight version."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PatchCollection
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch, Rectangle
+from matplotlib.ticker import MaxNLocator
+
+from figures import style
+from figures.results import Results, Row, number, rows, text, whole
+from figures.style import BLACK, Drawing
+
+CAPTION = (
+    "One row per stage. Each box is one microbatch (its number inside): pale for a forward pass, full colour for a "
+    "backward pass; the colour is the weight version that the pass reads. Triangles mark optimizer steps. A pass and "
+    "the step it feeds part by as many versions as were written between them: that count is the delay."
+)
+HEADER = (
+    "schedule",
+    "stages",
+    "microbatches",
+    "source",
+    "unit",
+    "kind",
+    "stage",
+    "microbatch",
+    "step",
+    "version",
+    "start",
+    "end",
+)
+SLOTS_PER_STRIP = 40
+STRIPS = 3
+LARGEST_NUMBER = 12
+_VERSIONS = (style.SKY, style.ORANGE, style.GREEN, style.PINK, style.YELLOW, style.RED, style.BLUE, "#999999")
+
+
+@dataclass(frozen=True)
+class Event:
+    """One forward, backward or step; `version` is the weight version read, or -1 if the file does not say."""
+
+    kind: str
+    stage: int
+    microbatch: int | None
+    version: int
+    start: float
+    end: float
+
+
+def events_of(timeline: Row) -> tuple[list[Event], int]:
+    """The drawable events, earliest first, and how many had no finite times or no stage."""
+    found, lost = [], 0
+    for event in rows(timeline, "events"):
+        start, end, stage = (number(event.get(key)) for key in ("start", "end", "stage"))
+        if not (math.isfinite(start) and math.isfinite(end) and math.isfinite(stage) and end >= start and stage >= 0):
+            lost += 1
+            continue
+        microbatch = number(event.get("microbatch"))
+        found.append(
+            Event(
+                text(event, "kind"),
+                int(stage),
+                int(microbatch) if math.isfinite(microbatch) else None,
+                whole(event, "version", -1),
+                start,
+                end,
+            )
+        )
+    return sorted(found, key=lambda e: (e.start, e.stage)), lost
+
+
+def _version_colour(version: int) -> str:
+    return style.LIGHT if version < 0 else _VERSIONS[version % len(_VERSIONS)]
+
+
+def _draw_strip(axes: Axes, events: list[Event], stages: int, begin: float, span: float, width_points: float) -> None:
+    boxes, faces = [], []
+    steps: list[tuple[float, float]] = []
+    for event in events:
+        if event.end < begin or event.start >= begin + span:
+            continue
+        row = stages - 1 - event.stage
+        if event.kind == "step":
+            steps.append((event.end, row - 0.43))
+            continue
+        length = event.end - event.start
+        colour = _version_colour(event.version)
+        boxes.append(Rectangle((event.start, row - 0.4), length, 0.8))
+        faces.append(style.tint(colour, 0.62 if event.kind == "forward" else 0.0))
+        size = min(7.0, 0.9 * width_points * length / span / (0.62 * max(1, len(str(event.microbatch)))))
+        inside = begin <= event.start + length / 2 < begin + span
+        if event.microbatch is not None and size >= 4.0 and inside:
+            dark = event.kind != "forward" and colour in (style.BLUE, style.RED)
+            axes.text(
+                event.start + length / 2,
+                row,
+                str(event.microbatch),
+                ha="center",
+                va="center_baseline",
+                fontsize=size,
+                color="white" if dark else BLACK,
+                clip_on=True,
+            ).set_in_layout(False)
+    axes.add_collection(PatchCollection(boxes, facecolors=faces, edgecolors="white", linewidths=0.5))
+    axes.plot(
+        [x for x, _ in steps],
+        [y for _, y in steps],
+        marker="^",
+        markersize=4,
+        color=BLACK,
+        zorder=5,
+        clip_on=False,
+        markeredgewidth=0,
+        linestyle="none",
+    )
+    axes.set_xlim(begin, begin + span)
+    axes.set_ylim(-0.62, stages - 0.4)
+    axes.set_yticks(range(stages), [str(stages - 1 - row) for row in range(stages)])
+    axes.set_ylabel("stage")
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=span >= 8))
+    axes.grid(visible=False)
+    axes.tick_params(axis="y", length=0)
+
+
+def _versions_legend(events: list[Event]) -> list[Patch | Line2D]:
+    seen = sorted({e.version for e in events if e.kind in ("forward", "backward")})
+    known = [v for v in seen if v >= 0]
+    handles: list[Patch | Line2D] = []
+    if known and known[-1] < len(_VERSIONS):
+        handles += [Patch(color=_version_colour(v), label=f"version {v}") for v in known]
+    else:
+        for i, colour in enumerate(_VERSIONS[: len(known)]):
+            handles.append(Patch(color=colour, label=f"{i}, {i + len(_VERSIONS)}, …"))
+    if seen and seen[0] < 0:
+        handles.append(Patch(color=style.LIGHT, label="version not recorded"))
+    handles += [
+        Patch(color=style.tint("#555555", 0.62), label="forward (pale)"),
+        Patch(color="#555555", label="backward"),
+        Line2D([], [], marker="^", color=BLACK, linestyle="none", markersize=4, label="optimizer step"),
+    ]
+    return handles
+
+
+def _draw_one(timeline: Row, name: str) -> Drawing | None:
+    events, lost = events_of(timeline)
+    if not events:
+        return None
+    schedule, unit = text(timeline, "name", "?"), text(timeline, "unit", "slot")
+    source = text(timeline, "source", "clock")
+    stages = max(whole(timeline, "stages", 1), 1 + max(e.stage for e in events))
+    begin, total = events[0].start, max(e.end for e in events)
+    lengths = [e.end - e.start for e in events if e.kind != "step" and e.end > e.start]
+    slot = float(np.median(lengths)) if lengths else max(total - begin, 1.0) / SLOTS_PER_STRIP
+    slots = max(1.0, (total - begin) / slot)
+    strips = min(STRIPS, math.ceil(slots / SLOTS_PER_STRIP - 1e-9))
+    span = slot * max(8.0, min(float(SLOTS_PER_STRIP), math.ceil(slots / strips - 1e-9)))
+    height = 0.21 * stages + 0.42
+    figure = style.new_figure(style.WIDTH, strips * height + 1.0)
+    grid = figure.subplots(strips, 1, squeeze=False)
+    for strip, axes in enumerate(grid[:, 0]):
+        _draw_strip(axes, events, stages, begin + strip * span, span, 72 * (style.WIDTH - 0.6))
+    grid[-1, 0].set_xlabel(style.label(f"time ({'slots' if unit == 'slot' else unit})"))
+    where = "run on real processes" if source == "trace" else "schedule's clock"
+    each_step = max(1, whole(timeline, "microbatches", 1))
+    load = f"{each_step} microbatch{'es' if each_step != 1 else ''} a step"
+    title = f"{schedule}, {stages} stage{'s' if stages != 1 else ''}, {load} ({where})"
+    grid[0, 0].set_title(style.label(title, 90))
+    handles = _versions_legend(events)
+    figure.legend(
+        handles=handles,
+        loc="outside lower left",
+        ncols=6 if len(handles) > 8 else len(handles),
+        handlelength=1.0,
+        columnspacing=1.2,
+        handletextpad=0.5,
+        fontsize=7,
+    )
+    lines = [
+        (
+            schedule,
+            stages,
+            timeline.get("microbatches"),
+            source,
+            unit,
+            text(e, "kind"),
+            e.get("stage"),
+            e.get("microbatch"),
+            e.get("step"),
+            e.get("version"),
+            number(e.get("start")),
+            number(e.get("end")),
+        )
+        for e in rows(timeline, "events")
+    ]
+    notes: tuple[str, ...] = ()
+    if slots > strips * SLOTS_PER_STRIP + 1e-9:
+        notes += (f"Only the first {strips * SLOTS_PER_STRIP} slots are drawn; the CSV has all events.",)
+    if max((e.version for e in events), default=0) >= len(_VERSIONS):
+        notes += (f"Colours repeat every {len(_VERSIONS)} versions.",)
+    notes += style.counted(lost, "event without times is not drawn.", "events without times are not drawn.")
+    return Drawing(name, f"Timeline of {title}", CAPTION, figure, HEADER, lines, notes)
+
+
+def draw(results: Results, largest_number: int = LARGEST_NUMBER) -> list[Drawing]:
+    """One figure per timeline, at most `largest_number`; an empty list if there are none."""
+    drawings: list[Drawing] = []
+    names: set[str] = set()
+    for timeline in rows(results.section("delays"), "timelines")[:largest_number]:
+        plain = re.sub(r"[^a-z0-9]+", "-", text(timeline, "name", "schedule").lower()).strip("-") or "schedule"
+        stem = f"timeline_{plain}_s{whole(timeline, 'stages', 1)}_m{whole(timeline, 'microbatches', 1)}"
+        stem += "_trace" if text(timeline, "source") == "trace" else ""
+        name, copy = stem, 2
+        while name in names:
+            name, copy = f"{stem}_{copy}", copy + 1
+        drawing = _draw_one(timeline, name)
+        if drawing is not None:
+            names.add(name)
+            drawings.append(drawing)
+    return drawings
