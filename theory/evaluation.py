@@ -51,6 +51,12 @@ def _compiled(expression: sp.Expr, names: tuple[str, ...]) -> Callable[..., obje
     return sp.lambdify([QUANTITIES[name].symbol for name in names], expression, modules="numpy")
 
 
+def _once(array: np.ndarray) -> np.ndarray | np.float64:
+    """One number for an array that `broadcast_arrays` made from a scalar, else the array."""
+    repeated = array.size > 0 and not any(array.strides)
+    return np.float64(array.flat[0]) if repeated else array[()]
+
+
 def evaluate_expression(
     expression: sp.Expr, arrays: Mapping[str, np.ndarray], owner: str
 ) -> float | np.ndarray:
@@ -61,9 +67,12 @@ def evaluate_expression(
     """
     names = free_names(expression)
     shape = next(iter(arrays.values())).shape if arrays else ()
+    # A value repeated over the whole shape enters as one number, except where Min and Max compare equal shapes.
+    whole = expression.has(sp.Min, sp.Max)
+    arguments = [arrays[name][()] if whole else _once(arrays[name]) for name in names]
     try:
         with np.errstate(over="raise", invalid="raise", divide="raise", under="ignore"):
-            result = _compiled(expression, names)(*(arrays[name][()] for name in names))
+            result = _compiled(expression, names)(*arguments)
     except (FloatingPointError, ZeroDivisionError, OverflowError):
         given = ", ".join(
             f"{name}={number_text(arrays[name].flat[0])}" for name in names if arrays[name].size

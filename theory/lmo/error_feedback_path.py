@@ -1,9 +1,9 @@
 """Error feedback, the steps of Theorem 2 on every path, any tau >= 1. Kind: certified, pathwise.
 
 The virtual iterate is y_k = x_k - tau U_{k-1} (extrapolate) or x_k - sum_{i=1..tau} U_{k-i} (telescoped),
-missing U_j (j < 0) read as U_0. In both forms y_1 = x_0 - (tau-1) U_0 and y_{k+1} = y_k + U_k: without the
-correction's detour, y is a plain LMO method whose gradient is taken at x_{(k-tau)+}. Write delta_k = norm(y_k
-- x_{(k-tau)+})/eta and, from k = 1 on, e_k = m_{k+1} - grad f(y_k).
+missing U_j (j < 0) read as U_0. In both forms y_1 = x_0 - (tau-1) U_0 and y_{k+1} = y_k + U_k for
+k >= 1: y moves like a plain LMO method whose gradient is taken at x_{(k-tau)+}. Write
+delta_k = norm(y_k - x_{(k-tau)+})/eta and, from k = 1 on, e_k = m_{k+1} - grad f(y_k).
 
 Statements, b = 1 - alpha, k >= 1:
   ef-descent         Lemma A at y.
