@@ -18,6 +18,7 @@ from staleproof import __version__
 from staleproof.errors import EXIT_BAD_INPUT, EXIT_HOLDS, EXIT_INTERRUPTED, EXIT_RUN_FAILED
 from staleproof.output import discard_stdout, note, real_stdout
 from staleproof.rooms import input_errors, one_line, run_errors
+from staleproof.signals import signals_interrupt
 
 COMMANDS: dict[str, str] = {
     "verify": "check the theory against exact, simulated and real runs, and write a report",
@@ -79,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; never raises for bad input, failed runs or Ctrl-C."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        with real_stdout():
+        with signals_interrupt(), real_stdout():
             return _run(words)
     except KeyboardInterrupt:
         note("staleproof: interrupted")

@@ -9,17 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import os
-import signal
 import sys
-import threading
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from staleproof import sections as section_modules
@@ -37,6 +33,7 @@ from staleproof.output import note
 from staleproof.presets import Preset
 from staleproof.progress import Progress
 from staleproof.rooms import input_errors, one_line, run_errors
+from staleproof.signals import signals_interrupt
 from staleproof.versions import cores, gpus, versions
 
 
@@ -65,15 +62,11 @@ def choose(only: Sequence[str] | None) -> tuple[str, ...]:
         if name not in section_modules.SECTIONS:
             raise InputError(f"only: {name!r} is not one of {', '.join(section_modules.SECTIONS)}")
     if not only:
-        raise InputError(
-            f"only: '' is not allowed; give one or more of {', '.join(section_modules.SECTIONS)}"
-        )
+        raise InputError(f"only: '' is not allowed; give one or more of {', '.join(section_modules.SECTIONS)}")
     return tuple(name for name in section_modules.SECTIONS if name in only)
 
 
-def verify(
-    preset: Preset, folder: ResultFolder, only: Sequence[str] | None = None, command: str = ""
-) -> Outcome:
+def verify(preset: Preset, folder: ResultFolder, only: Sequence[str] | None = None, command: str = "") -> Outcome:
     """Run the sections and write everything to the folder; raises only for an unknown section.
 
     SIGINT, SIGTERM and SIGHUP end it cleanly (in the main thread): status "interrupted", finished sections
@@ -81,7 +74,7 @@ def verify(
     """
     chosen = choose(only)
     run = _Run(preset, folder, chosen, command)
-    with _signals_interrupt():
+    with signals_interrupt():
         try:
             run.start()
             for name in chosen:
@@ -124,9 +117,7 @@ class _Run:
             "versions": versions(),
             "machine": {"cores": cores(), "gpus": 0},
             "corpus": None,
-            "sections": {
-                name: "pending" if name in chosen else "skipped" for name in section_modules.SECTIONS
-            },
+            "sections": {name: "pending" if name in chosen else "skipped" for name in section_modules.SECTIONS},
         }
         self.outcome = Outcome(status, folder.path)
 
@@ -186,9 +177,7 @@ class _Run:
             for name in self.chosen:
                 if sections[name] != "complete":
                     statement = f"Section {name} runs to its end"
-                    self.outcome.claims.append(
-                        Claim.missing(f"{name} finished", "equality", statement, error)
-                    )
+                    self.outcome.claims.append(Claim.missing(f"{name} finished", "equality", statement, error))
         try:
             self.write_claims(complete=was_complete)
             self.finish(state, error)
@@ -219,36 +208,9 @@ class _Run:
     def record_traceback(self, error: Exception) -> None:
         with contextlib.suppress(OSError):
             path = self.folder.path / "traceback.txt"
-            path.write_text(
-                "".join(traceback.format_exception(error)), encoding="utf-8", errors="backslashreplace"
-            )
+            path.write_text("".join(traceback.format_exception(error)), encoding="utf-8", errors="backslashreplace")
             note(f"staleproof: unexpected error; its traceback is in {path}")
 
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-@contextlib.contextmanager
-def _signals_interrupt() -> Iterator[None]:
-    """SIGTERM and SIGHUP raise KeyboardInterrupt, as SIGINT does; a signal that is ignored stays ignored."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    owner = os.getpid()
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        if os.getpid() != owner:  # a forked worker inherits the handler: it just ends
-            os._exit(128 + number)
-        raise KeyboardInterrupt
-
-    before = {}
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) != signal.SIG_IGN:
-            before[number] = signal.signal(number, interrupt)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -235,8 +235,6 @@ def test_second_run_is_refused_and_leaves_the_first_alone(tmp_path: Path) -> Non
 
 def test_ascii_locale_and_odd_folder_name(tmp_path: Path) -> None:
     out = tmp_path / "σ é 🙂 out."
-    done = verify(
-        out, {"delays": "holds"}, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0", PYTHONIOENCODING=""
-    )
+    done = verify(out, {"delays": "holds"}, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0", PYTHONIOENCODING="")
     assert done.returncode == 0, done.stderr
     assert "σ é 🙂 out." in read(out, "status.json")["command"]
