@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         terms = result["terms"]
         width = max(len(name) for name in (*terms, "total"))
-        emit(f"{bound.title} ({bound.kind}; {bound.reference})")
+        emit(f"{bound.title}\n{bound.kind}; {bound.reference}")
         emit("\n".join(f"  {name:<{width}}  {value!r}" for name, value in terms.items()))
         emit(f"  {'total':<{width}}  {result['value']!r}")
     return EXIT_HOLDS
