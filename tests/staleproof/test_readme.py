@@ -1,0 +1,56 @@
+"""What the README and the documentation say is so."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from staleproof import __version__
+from staleproof.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+PAPERS = ("2606.30634", "2606.03498", "2605.29664", "2606.07881")
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```\n\$ staleproof (.*?)\n(.*?)```", README, flags=re.DOTALL)
+QUICK = [block for block in BLOCKS if not block[0].startswith("verify")]
+
+
+@pytest.mark.parametrize(("command", "output"), QUICK, ids=[command for command, _ in QUICK])
+def test_commands_print_what_the_readme_shows(command: str, output: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(shlex.split(command)) == 0
+    assert capsys.readouterr().out == output
+
+
+def test_readme_shows_commands() -> None:
+    assert len(QUICK) >= 2
+
+
+def test_exactly_two_set_up_commands() -> None:
+    set_up = README.split("## Set up")[1].split("\n## ")[0]
+    assert re.findall(r"```\n(.*?)\n```", set_up, flags=re.DOTALL) == ["make verify", "make test"]
+
+
+@pytest.mark.parametrize(
+    "name", ["README.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
+)
+def test_files_that_are_named_exist(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    rooms = "theory|pipeline|empirics|figures|staleproof|tests|docs|examples|benchmarks"
+    named = re.findall(rf"`((?:{rooms})/[\w./]+)`", text)
+    linked = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
+    base = (ROOT / name).parent
+    assert [path for path in named if not (ROOT / path).exists() and "NAME" not in path] == []
+    assert [path for path in linked if not (base / path).exists()] == []
+
+
+def test_the_four_papers_are_named() -> None:
+    for text in (README, (ROOT / "CITATION.cff").read_text(encoding="utf-8")):
+        assert all(paper in text for paper in PAPERS)
+
+
+def test_versions_agree() -> None:
+    assert f"version: {__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"## {__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
