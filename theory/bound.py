@@ -23,6 +23,7 @@ TERM_NAMES: dict[str, str] = {  # in the order in which they are printed
     "start": "error of the first momentum",
 }
 KINDS = ("upper bound", "tight", "exact", "asymptotic", "heuristic")
+MEASURED = 1e-6  # by how much a measured value may pass a condition: round-off of a float32 run
 ORIGINS = ("derived here", "paper", "as reported")
 
 
@@ -94,8 +95,8 @@ class Bound:
             )
         arrays = checked_values(self.symbols, values, f"bound {self.name}")
         for condition in self.conditions:
-            gap = evaluate_expression(condition.lts - condition.gts, arrays, f"bound {self.name}")
-            broken = np.asarray(gap) >= 0 if isinstance(condition, (sp.Lt, sp.Gt)) else np.asarray(gap) > 0
+            gap = np.asarray(evaluate_expression(condition.lts - condition.gts, arrays, f"bound {self.name}"))
+            broken = gap >= 0 if isinstance(condition, (sp.Lt, sp.Gt)) else gap > MEASURED
             if broken.any():
                 at = ", ".join(
                     f"{name}={number_text(arrays[name][broken].flat[0])}" for name in free_names(condition)

@@ -16,9 +16,7 @@ from theory.bound import TERM_NAMES
 from theory.symbols import symbols
 
 POINT = dict(L=1, eta=0.01, alpha=0.05, tau=1, sigma=0, rho=1, Delta0=1, K=1000, E0=0)
-GENERIC = dict(
-    L=1.7, eta=0.02, alpha=0.3, tau=2, sigma=0.9, rho=1.4, Delta0=2.5, K=37, E0=1.1, dbar=0.8, Delta1=2.2
-)
+GENERIC = dict(L=1.7, eta=0.02, alpha=0.3, tau=2, sigma=0.9, rho=1.4, Delta0=2.5, K=37, E0=1.1, dbar=0.8, Delta1=2.2)
 
 
 def generic(bound: Bound) -> dict:
@@ -62,11 +60,17 @@ def test_terms_of_theorem_1():
 def test_relations_between_bounds():
     classical, shifted = get_bound("delayed-lmo"), get_bound("delayed-lmo-shifted")
     assert sp.simplify(classical.terms["delay"] - 2 * shifted.terms["delay"]) == 0
+    for term in ("initial", "step", "momentum_lag", "noise", "start"):
+        assert shifted.terms[term] == classical.terms[term]
     momentum = get_bound("delayed-lmo-momentum")
     for term in ("momentum_lag", "delay", "noise", "start"):
         assert sp.simplify(classical.terms[term] - 2 * momentum.terms[term]) == 0
     at_y, at_x = get_bound("error-feedback"), get_bound("error-feedback-at-x")
-    L, eta, tau, Delta0, Delta1 = symbols("L eta tau Delta0 Delta1")
+    for term in ("initial", "step", "momentum_lag", "noise"):
+        assert at_y.terms[term] == classical.terms[term]
+    L, eta, alpha, tau, dbar, Delta0, Delta1 = symbols("L eta alpha tau dbar Delta0 Delta1")
+    assert sp.simplify(at_y.terms["start"] - (1 - alpha) * classical.terms["start"]) == 0
+    assert sp.simplify(at_y.terms["delay"] - classical.terms["delay"].subs(tau, dbar)) == 0
     assert sp.simplify(at_x.expression - at_y.expression - L * eta) == 0
     general = get_bound("error-feedback-any-delay").expression.subs({tau: 1, Delta1: Delta0})
     assert sp.simplify(general - at_y.expression) == 0
@@ -112,13 +116,9 @@ def test_finite_sums_are_the_averages_of_lemma_c():
         for tau in (0, 1, 3, 60):
             for a in (0.05, 0.5, 1.0):
                 b, steps = 1 - a, range(K)
-                terms = bound.evaluate_terms(
-                    L=1, eta=1, alpha=a, tau=tau, sigma=1, rho=1, Delta0=0, K=K, E0=1
-                )
+                terms = bound.evaluate_terms(L=1, eta=1, alpha=a, tau=tau, sigma=1, rho=1, Delta0=0, K=K, E0=1)
                 lag = 2 * np.mean([sum(b**j for j in range(1, k + 1)) for k in steps])
-                delay = 2 * np.mean(
-                    [a * sum(b ** (k - i) * min(i, tau) for i in range(1, k + 1)) for k in steps]
-                )
+                delay = 2 * np.mean([a * sum(b ** (k - i) * min(i, tau) for i in range(1, k + 1)) for k in steps])
                 variance = np.mean([a * a * sum(b ** (2 * (k - i)) for i in range(k + 1)) for k in steps])
                 assert terms["momentum_lag"] == pytest.approx(lag, abs=1e-12)
                 assert terms["delay"] == pytest.approx(delay, abs=1e-12)
@@ -177,12 +177,9 @@ def test_edges_of_the_domain():
     for name in BOUNDS:
         values = generic(get_bound(name)) | dict(alpha=1, sigma=0, E0=0, L=0, K=1)
         assert np.isfinite(get_bound(name).evaluate(**values))
-    mixed = get_bound("delayed-lmo-finite").evaluate(
-        **{**POINT, "tau": np.array([0, 1, 5]), "sigma": [0, 1, 0]}
-    )
+    mixed = get_bound("delayed-lmo-finite").evaluate(**{**POINT, "tau": np.array([0, 1, 5]), "sigma": [0, 1, 0]})
     one_by_one = [
-        get_bound("delayed-lmo-finite").evaluate(**{**POINT, "tau": t, "sigma": s})
-        for t, s in ((0, 0), (1, 1), (5, 0))
+        get_bound("delayed-lmo-finite").evaluate(**{**POINT, "tau": t, "sigma": s}) for t, s in ((0, 0), (1, 1), (5, 0))
     ]
     np.testing.assert_allclose(mixed, one_by_one, rtol=1e-15)
 
@@ -228,7 +225,8 @@ def test_missing_and_unknown_names():
 
 def test_conditions():
     bound = get_bound("error-feedback")
-    assert bound.evaluate(**{**generic(bound), "dbar": 2})
+    for dbar in (2, 2 + 1e-12):  # a drift measured on a run may pass its limit by round-off
+        assert bound.evaluate(**{**generic(bound), "dbar": dbar})
     with pytest.raises(InputError, match=r"holds only for dbar <= 2; given dbar=2.1"):
         bound.evaluate(**{**generic(bound), "dbar": [1, 2.1]})
     general = get_bound("error-feedback-any-delay")

@@ -45,9 +45,7 @@ def test_polynomial_is_the_determinant(method):
     power = method.size - int(sp.degree(method.characteristic(), z))
     assert power >= 0
     for point in (1.3, -1.7, 0.8 + 0.9j, 2.0j):
-        ratios.append(
-            np.linalg.det(point * np.eye(method.size) - matrix) / (polynomial(point, 0.37) * point**power)
-        )
+        ratios.append(np.linalg.det(point * np.eye(method.size) - matrix) / (polynomial(point, 0.37) * point**power))
     np.testing.assert_allclose(ratios, 1.0, rtol=1e-9)
 
 

@@ -1,7 +1,7 @@
 """Delayed LMO methods (Muon, sign descent, normalised SGD), without and with error feedback.
 
-    x_{k+1} = x_k - eta d_k,   m_{k+1} = (1 - alpha) m_k + alpha g(x_{(k-tau)+}; xi_k),   e_k = m_{k+1} - grad
-    f(x_k)
+    x_{k+1} = x_k - eta d_k,   m_{k+1} = (1 - alpha) m_k + alpha g(x_{(k-tau)+}; xi_k),
+    e_k = m_{k+1} - grad f(x_k)
 
 `PATHWISE` holds the steps of the proofs that are true on every path, for evaluation on a run.
 """

@@ -9,14 +9,15 @@ Statements, b = 1 - alpha, k >= 1:
   ef-descent         Lemma A at y.
   ef-delay           dn(grad f(x_{(k-tau)+}) - grad f(y_k)) <= L eta delta_k.
   ef-momentum-error  dn(e_k) <= b^{k+1} E0 + b^k L eta (tau-1) + L eta b (1 - b^{k-1})/alpha
-                     + L eta alpha sum_{i=1..k} b^{k-i} delta_i + dn(nu_k),  nu_k = alpha sum_{i=0..k} b^{k-i}
-                     n_i.
+                     + L eta alpha sum_{i=1..k} b^{k-i} delta_i + dn(nu_k),
+                     nu_k = alpha sum_{i=0..k} b^{k-i} n_i.
   ef-average         Lemma A summed over k = 1..K, from f(y_1) to f(y_{K+1}).
 
-Proof of the third: m_1 is b m_0 + alpha g(x_0), so m_1 - grad f(y_1) = b (m_0 - grad f(x_0)) + (grad f(x_0) -
-grad f(y_1)) + alpha n_0, with norm(x_0 - y_1) <= (tau-1) eta; then for k >= 1
-  e_k = b e_{k-1} + b (grad f(y_{k-1}) - grad f(y_k)) + alpha (grad f(x_{(k-tau)+}) - grad f(y_k)) + alpha
-  n_k,
+Proof of the third: m_1 is b m_0 + alpha g(x_0), so with norm(x_0 - y_1) <= (tau-1) eta
+  m_1 - grad f(y_1) = b (m_0 - grad f(x_0)) + (grad f(x_0) - grad f(y_1)) + alpha n_0,
+and for k >= 1
+  e_k = b e_{k-1} + b (grad f(y_{k-1}) - grad f(y_k))
+      + alpha (grad f(x_{(k-tau)+}) - grad f(y_k)) + alpha n_k,
 where for k = 1 the first two are b (m_1 - grad f(y_1)); unroll, norm(y_k - y_{k-1}) <= eta for k >= 2.
 In both forms delta_k <= 2 tau; at tau = 1 delta_1 = 0 and delta_k = norm(d_{k-1} - d_{k-2}).
 Checked by tests/theory/test_error_feedback_path.py.
