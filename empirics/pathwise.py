@@ -56,9 +56,7 @@ class Setting:
             raise InputError(f"form: {self.form!r}; allowed are {', '.join(FORMS)}")
         least = 1 if self.correction == "error-feedback" else 0
         if isinstance(self.tau, bool) or not isinstance(self.tau, int) or self.tau < least:
-            raise InputError(
-                f"tau: {self.tau!r}; allowed is an integer >= {least} for correction {self.correction}"
-            )
+            raise InputError(f"tau: {self.tau!r}; allowed is an integer >= {least} for correction {self.correction}")
         if isinstance(self.K, bool) or not isinstance(self.K, int) or self.K < 1:
             raise InputError(f"K: {self.K!r}; allowed is an integer >= 1")
         if not 0 < self.eta < math.inf or not 0 < self.alpha <= 1 or not 0 <= self.sigma < math.inf:
@@ -139,9 +137,7 @@ def record(
             y.append(x[-1])
         m.append(lmo.state[p]["momentum"].numpy().copy())
         d.append(lmo_direction(lmo.state[p]["momentum"], setting.norm).numpy())
-    return Path(
-        problem, setting, np.array(x), np.array(y), np.array(m), np.array(d), np.array(taken), noise, momentum
-    )
+    return Path(problem, setting, np.array(x), np.array(y), np.array(m), np.array(d), np.array(taken), noise, momentum)
 
 
 def discounted(values: np.ndarray, alpha: float, weight: float) -> np.ndarray:
@@ -198,11 +194,10 @@ def realised(path: Path) -> dict[str, np.ndarray | float]:
     return values
 
 
-def utilisation(inequality: Inequality, values: dict[str, np.ndarray | float]) -> np.ndarray:
-    """left/right per step [K] (or [1] for a statement about the run), progress terms moved to the left.
+def sides(inequality: Inequality, values: dict[str, np.ndarray | float]) -> tuple[np.ndarray, np.ndarray]:
+    """(left, right) per step [K] (or [1] for a statement about the run), progress terms moved to the left.
 
-    The left side is first reduced by SLACK times the largest number it was computed from. 0 where nothing is
-    used (left 0); inf where the right side is 0 and the left is not.
+    The left side is reduced by SLACK times the largest number it was computed from.
     """
     left = np.atleast_1d(np.asarray(inequality.evaluate(values)[0], dtype=float))
     right = np.zeros_like(left)
@@ -217,6 +212,12 @@ def utilisation(inequality: Inequality, values: dict[str, np.ndarray | float]) -
     elif "initial" in inequality.terms:
         scale += float(values["f_scale"]) / (float(values["eta"]) * float(values["K"]))
     left = left - np.sign(left) * np.minimum(np.abs(left), SLACK * scale)
+    return left, np.broadcast_to(right, left.shape)
+
+
+def utilisation(inequality: Inequality, values: dict[str, np.ndarray | float]) -> np.ndarray:
+    """left/right of `sides`: 0 where nothing is used (left 0), inf where the right side is 0 and the left is not."""
+    left, right = sides(inequality, values)
     out = np.full(left.shape, np.inf)
     np.divide(left, right, out=out, where=right > 0)
     return np.where((right <= 0) & (left <= 0), 0.0, out)

@@ -121,9 +121,7 @@ def paired_interval(x: Samples, y: Samples, level: float = 0.95) -> Interval:
     """Mean of x - y over pairs and its Student interval; x, y of shape [n], n >= 2."""
     a, b = _pair(x, y, ("x", "y"))
     difference = student_interval(a - b, level)
-    return Interval(
-        difference.value, difference.low, difference.high, level, "Student, paired", difference.n
-    )
+    return Interval(difference.value, difference.low, difference.high, level, "Student, paired", difference.n)
 
 
 def fieller_ratio(numerator: Samples, denominator: Samples, level: float = 0.95) -> Ratio:

@@ -1,0 +1,199 @@
+"""Real optimizer code on a noisy quadratic against the exact theory: one joint test of known level and power.
+
+torch.optim.SGD inside ErrorFeedback and Delayed runs on a parameter of shape [replicas, modes]: one run is `replicas`
+independent runs. With Gaussian noise and a linear method each x_k is Gaussian with the mean and variance that
+`theory.quadratic` predicts, so for every (setting, step, mode) two tests are exact, not asymptotic:
+    mean        sqrt(R) (average of x - mean)/sd           ~ N(0, 1)
+    variance    sum (x - mean)^2 / variance                ~ chi^2 with R degrees of freedom
+The joint test fails if the smallest of all two-sided p-values is below FALSE_ALARM / (number of tests)
+(Bonferroni: valid however the tests depend on each other).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from scipy import stats
+
+from empirics.errors import InputError
+from empirics.problems.noisy_quadratic import NoisyQuadratic
+from pipeline.optim.delayed import Delayed
+from pipeline.optim.error_feedback import ErrorFeedback
+from theory.quadratic import QuadraticMethod
+
+FALSE_ALARM = 1e-6
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A method (tau, beta, dampening, correction, form), its step eta and the problem."""
+
+    name: str
+    tau: int
+    beta: float
+    dampening: float
+    eta: float
+    problem: NoisyQuadratic
+    correction: str = "none"
+    form: str = "extrapolate"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.eta < math.inf:
+            raise InputError(f"eta: {self.eta!r}; allowed is a finite number > 0")
+        method_of(self)  # the theory refuses what it does not cover
+
+    def predict(self, steps: int, method: QuadraticMethod | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of every mode, shapes [steps+1, modes], for this method or another one."""
+        used = method_of(self) if method is None else method
+        p = self.problem
+        return used.predict(self.eta, np.array(p.curvatures), p.noise_std, p.x0, steps)
+
+
+def method_of(setting: Setting) -> QuadraticMethod:
+    """The theory's description of a setting."""
+    return QuadraticMethod(
+        tau=setting.tau,
+        beta=setting.beta,
+        dampening=setting.dampening,
+        correction=setting.correction,
+        form=setting.form,
+    )
+
+
+def off_by_one(setting: Setting) -> dict[str, QuadraticMethod]:
+    """The methods that a mistake of one in tau would give: the delay alone, or delay and correction together."""
+    own = method_of(setting)
+    out: dict[str, QuadraticMethod] = {}
+    for tau in (setting.tau - 1, setting.tau + 1):
+        if tau < 0:
+            continue
+        corrected = setting.correction == "error-feedback" and tau > 0
+        out[f"tau = {tau}"] = replace(own, tau=tau, correction=setting.correction if corrected else "none")
+        if corrected and setting.form == "extrapolate":
+            label = f"tau = {tau}, correction for {setting.tau}"
+            out[label] = replace(own, tau=tau, coefficient=float(setting.tau))
+    return out
+
+
+def optimizer_for(p: torch.nn.Parameter, setting: Setting) -> torch.optim.Optimizer:
+    """The real code under test."""
+    sgd = torch.optim.SGD(
+        [p],
+        lr=setting.eta,
+        momentum=setting.beta,
+        dampening=setting.dampening if setting.beta else 0.0,
+        foreach=False,
+    )
+    if setting.correction == "error-feedback":
+        return Delayed(ErrorFeedback(sgd, setting.tau, setting.form), setting.tau)
+    return Delayed(sgd, setting.tau)
+
+
+def trajectory(setting: Setting, replicas: int, steps: int, seed: int) -> Iterator[torch.Tensor]:
+    """Yield x_0, x_1, ..., x_steps of the real run, each a tensor [replicas, modes] valid until the next one."""
+    generator = torch.Generator().manual_seed(seed)
+    p = torch.nn.Parameter(setting.problem.start(replicas))
+    optimizer = optimizer_for(p, setting)
+    yield p.detach()
+    for call in range(steps + setting.tau):
+        p.grad = setting.problem.gradient(p.detach(), generator)
+        optimizer.step()
+        if call >= setting.tau:
+            yield p.detach()
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Moments of a run about the predicted mean, per step and mode, and the loss; R replicas.
+
+    mean, variance [K+1, M]: predicted; shift [K+1, M]: average of x - mean; square [K+1, M]: sum of
+    (x - mean)^2; loss, loss_error [K+1]: average over replicas of sum_j lam_j x_j^2/2 and its standard error.
+    """
+
+    setting: Setting
+    replicas: int
+    mean: np.ndarray
+    variance: np.ndarray
+    shift: np.ndarray
+    square: np.ndarray
+    loss: np.ndarray
+    loss_error: np.ndarray
+
+    def against(self, method: QuadraticMethod) -> Measured:
+        """The same run, centred on another method's prediction."""
+        mean, variance = self.setting.predict(len(self.loss) - 1, method)
+        moved = self.mean - mean
+        square = self.square + self.replicas * (2 * self.shift * moved + moved**2)
+        return replace(self, mean=mean, variance=variance, shift=self.shift + moved, square=square)
+
+    def p_values(self) -> np.ndarray:
+        """Two-sided p-values of the exact tests, shape [steps, modes, 2] (mean, variance), from step 1 on."""
+        R, variance = self.replicas, self.variance[1:]
+        if (variance <= 0).any():
+            raise InputError("noise_std: 0; allowed is a number > 0 for a statistical test")
+        z = self.shift[1:] * np.sqrt(R / variance)
+        total = self.square[1:] / variance
+        two = 2.0 * np.minimum(stats.chi2.sf(total, R), stats.chi2.cdf(total, R))
+        p = np.stack([2.0 * stats.norm.sf(np.abs(z)), np.minimum(two, 1.0)], axis=-1)
+        return np.where(np.isfinite(p), p, 0.0)  # a run that left float64 is rejected
+
+    def expected_loss(self, method: QuadraticMethod | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Expected loss [K+1] under a method, and the exact standard error of its average over the replicas."""
+        lam = np.array(self.setting.problem.curvatures)
+        mean, variance = self.setting.predict(len(self.loss) - 1, method)
+        spread = (lam**2 / 4 * (2 * variance**2 + 4 * mean**2 * variance)).sum(axis=1)
+        return (lam / 2 * (mean**2 + variance)).sum(axis=1), np.sqrt(spread / self.replicas)
+
+    def standard_errors_from(self, method: QuadraticMethod) -> tuple[float, float]:
+        """Largest distance of the loss curve from another method's prediction, in standard errors: measured, and
+        expected from the two theories (its power: the measured one is a normal variable around it, unit spread).
+        """
+        other, error = self.expected_loss(method)
+        own, own_error = self.expected_loss()
+        scale = np.maximum(error, own_error)[1:]
+        measured = np.abs(self.loss - other)[1:] / scale
+        expected = np.abs(own - other)[1:] / scale
+        return float(measured.max()), float(expected.max())
+
+
+def measure(setting: Setting, replicas: int, steps: int, seed: int) -> Measured:
+    """Run the real code and keep what the tests need. Raises InputError for replicas < 2 or steps < 1."""
+    if replicas < 2 or steps < 1:
+        raise InputError(f"replicas, steps: {replicas!r}, {steps!r}; allowed are replicas >= 2 and steps >= 1")
+    mean, variance = setting.predict(steps)
+    lam = torch.tensor(setting.problem.curvatures, dtype=torch.float64)
+    shift, square = np.empty_like(mean), np.empty_like(mean)
+    loss, error = np.empty(steps + 1), np.empty(steps + 1)
+    for k, x in enumerate(trajectory(setting, replicas, steps, seed)):
+        centred = x - torch.from_numpy(mean[k])
+        shift[k] = centred.mean(dim=0).numpy()
+        square[k] = (centred**2).sum(dim=0).numpy()
+        losses = (x * x) @ lam / 2
+        loss[k] = float(losses.mean())
+        error[k] = float(losses.std()) / math.sqrt(replicas)
+    return Measured(setting, replicas, mean, variance, shift, square, loss, error)
+
+
+def noise_free_error(setting: Setting, steps: int) -> float:
+    """max |x_k (real code, no noise) - predicted mean| / max |predicted mean| over steps and modes."""
+    quiet = replace(setting, problem=replace(setting.problem, noise_std=0.0))
+    mean, _ = quiet.predict(steps)
+    path = np.array([x[0].numpy().copy() for x in trajectory(quiet, 1, steps, 0)])
+    error = float(np.abs(path - mean).max() / np.abs(mean).max())
+    return error if math.isfinite(error) else math.inf
+
+
+def growth(method: QuadraticMethod, h: list[float], steps: int) -> np.ndarray:
+    """Growth per step of the real code at each h = eta lam: the ratio of the largest |x| of the last quarter of
+    `steps` to that of the quarter before the middle, per step. Shape of h. Below 1: it decays.
+    """
+    problem = NoisyQuadratic(tuple(h), 0.0)
+    setting = Setting("growth", method.tau, method.beta, method.dampening, 1.0, problem, method.correction, method.form)
+    path = np.array([np.abs(x[0].numpy()) for x in trajectory(setting, 1, steps, 0)])
+    quarter = steps // 4
+    early, late = path[quarter : 2 * quarter].max(axis=0), path[3 * quarter : 4 * quarter].max(axis=0)
+    return (late / early) ** (1.0 / (2 * quarter))

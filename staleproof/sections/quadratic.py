@@ -1,0 +1,220 @@
+"""Exact theory on a noisy quadratic against Monte Carlo of the real optimizer code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from empirics.monte_carlo import (
+    FALSE_ALARM,
+    Measured,
+    Setting,
+    growth,
+    measure,
+    method_of,
+    noise_free_error,
+    off_by_one,
+)
+from empirics.problems.noisy_quadratic import NoisyQuadratic
+from staleproof.claims import Claim
+from staleproof.presets import Preset
+from theory.quadratic import closed_form
+
+TITLE = "Exact theory on a noisy quadratic"
+EVIDENCE = "quadratic.json"
+
+PROBLEM = NoisyQuadratic(curvatures=(0.2, 0.6, 1.0), noise_std=0.3, x0=3.0)
+SETTINGS = (
+    Setting("no delay, no momentum", 0, 0.0, 0.0, 0.3, PROBLEM),
+    Setting("delay 1, EMA momentum 0.9", 1, 0.9, 0.9, 0.5, PROBLEM),
+    Setting("delay 1, heavy ball 0.9", 1, 0.9, 0.0, 0.03, PROBLEM),
+    Setting("delay 2, EMA momentum 0.5", 2, 0.5, 0.5, 0.2, PROBLEM),
+    Setting("delay 4, no momentum", 4, 0.0, 0.0, 0.1, PROBLEM),
+    Setting("delay 1 corrected, no momentum", 1, 0.0, 0.0, 0.3, PROBLEM, "error-feedback"),
+    Setting("delay 1 corrected, EMA momentum 0.9", 1, 0.9, 0.9, 0.5, PROBLEM, "error-feedback"),
+    Setting("delay 2 extrapolated, EMA momentum 0.8", 2, 0.8, 0.8, 0.2, PROBLEM, "error-feedback"),
+    Setting("delay 3 telescoped, EMA momentum 0.8", 3, 0.8, 0.8, 0.2, PROBLEM, "error-feedback", "telescoped"),
+)
+SEEN_AT = 20.0  # standard errors
+ROUND_OFF = 1e-12  # relative: a few hundred float64 operations a step, 60 steps
+MARGIN = 0.02  # how far below and above the stability limit the real code is run
+
+Progress = Callable[[float, str], None]
+
+
+def run(preset: Preset, progress: Progress, folder: Path) -> tuple[dict[str, Any], list[Claim]]:
+    """Results and claims of this section; see `staleproof.sections`."""
+    replicas, steps = preset.quadratic_replicas, preset.quadratic_steps
+    settings, measured = [], []
+    for number, setting in enumerate(SETTINGS):
+        progress(0.8 * number / len(SETTINGS), setting.name)
+        measured.append(measure(setting, replicas, steps, preset.seed * 1000 + number))
+        settings.append(_setting_row(measured[-1]))
+    progress(0.8, "stability limits")
+    stability = _stability(min(2000, 40 * steps), progress)
+    joint, claims = _joint_test(measured)
+    claims += [_off_by_one_claim(settings), _noise_free_claim(steps), *_stability_claims(stability)]
+    progress(1.0, "done")
+    return {"settings": settings, "joint": joint, "stability": stability}, claims
+
+
+def _setting_row(m: Measured) -> dict[str, Any]:
+    s = m.setting
+    alternatives = []
+    for label, method in off_by_one(s).items():
+        seen, expected = m.standard_errors_from(method)
+        alternatives.append(
+            {
+                "label": label,
+                "tau": int(method.tau),
+                "predicted": m.expected_loss(method)[0].tolist(),
+                "max_standard_errors": seen,
+                "expected_standard_errors": expected,
+            }
+        )
+    closest = min(alternatives, key=lambda row: row["max_standard_errors"])
+    p = m.p_values()
+    return {
+        "name": s.name,
+        "tau": s.tau,
+        "beta": s.beta,
+        "dampening": s.dampening,
+        "eta": s.eta,
+        "correction": s.correction,
+        "form": s.form,
+        "curvatures": list(s.problem.curvatures),
+        "noise_std": s.problem.noise_std,
+        "x0": s.problem.x0,
+        "replicas": m.replicas,
+        "steps": list(range(len(m.loss))),
+        "predicted": m.expected_loss()[0].tolist(),
+        "measured": m.loss.tolist(),
+        "standard_error": m.loss_error.tolist(),
+        "smallest_p": float(p.min()),
+        "off_by_one": closest,
+        "off_by_one_all": alternatives,
+    }
+
+
+def _joint_test(measured: list[Measured]) -> tuple[dict[str, Any], list[Claim]]:
+    tests = sum(m.p_values().size for m in measured)
+    threshold = FALSE_ALARM / tests
+    smallest = min(measured, key=lambda m: float(m.p_values().min()))
+    p = float(smallest.p_values().min())
+    wrong = {
+        f"{m.setting.name}, taken for {label}": float(m.against(method).p_values().min())
+        for m in measured
+        for label, method in off_by_one(m.setting).items()
+    }
+    weakest = max(wrong, key=lambda key: wrong[key])
+    joint = {
+        "pairs": tests,
+        "false_alarm": FALSE_ALARM,
+        "smallest_p": p,
+        "threshold": threshold,
+        "weakest_rejection": {"name": weakest, "smallest_p": wrong[weakest]},
+    }
+    claims = [
+        Claim.statistical(
+            "quadratic.joint-test",
+            f"mean and variance of every mode at every step are the predicted ones: smallest of {tests} exact "
+            f"p-values against {FALSE_ALARM:g}/{tests} (false alarm <= {FALSE_ALARM:g} over all)",
+            p,
+            threshold,
+            holds=p >= threshold,
+            gates=True,
+            place=smallest.setting.name,
+            evidence=EVIDENCE,
+        ),
+        Claim.statistical(
+            "quadratic.joint-test-power",
+            "the same test rejects every method whose tau is off by one: largest of their smallest p-values",
+            wrong[weakest],
+            threshold,
+            holds=wrong[weakest] < threshold,
+            gates=True,
+            place=weakest,
+            evidence=EVIDENCE,
+        ),
+    ]
+    return joint, claims
+
+
+def _off_by_one_claim(settings: list[dict[str, Any]]) -> Claim:
+    least = min(settings, key=lambda row: row["off_by_one"]["max_standard_errors"])
+    row = least["off_by_one"]
+    return Claim.statistical(
+        "quadratic.off-by-one",
+        f"the loss curve tells tau from tau - 1 and tau + 1 in every setting: more than {SEEN_AT:g} standard "
+        f"errors ({row['expected_standard_errors']:.1f} expected for the closest)",
+        row["max_standard_errors"],
+        SEEN_AT,
+        holds=row["max_standard_errors"] > SEEN_AT,
+        gates=True,
+        place=f"{least['name']} against {row['label']}",
+        evidence=EVIDENCE,
+    )
+
+
+def _noise_free_claim(steps: int) -> Claim:
+    errors = {setting.name: noise_free_error(setting, steps) for setting in SETTINGS}
+    worst = max(errors, key=lambda name: errors[name])
+    return Claim.equality(
+        "quadratic.noise-free",
+        "without noise the real optimizer follows the recursion of the theory (largest relative difference)",
+        errors[worst],
+        0.0,
+        ROUND_OFF,
+        place=worst,
+        evidence=EVIDENCE,
+    )
+
+
+def _stability(steps: int, progress: Progress) -> list[dict[str, Any]]:
+    rows = []
+    for number, setting in enumerate(SETTINGS):
+        progress(0.8 + 0.2 * number / len(SETTINGS), f"stability limit, {setting.name}")
+        method = method_of(setting)
+        limit = method.stability_limit()
+        below, above = limit * (1 - MARGIN), limit * (1 + MARGIN)
+        rates = growth(method, [below, above], steps)
+        rows.append(
+            {
+                "name": setting.name,
+                "limit": limit,
+                "closed_form": closed_form(method),
+                "below": {"h": below, "growth": float(rates[0]), "predicted": method.spectral_radius(below)},
+                "above": {"h": above, "growth": float(rates[1]), "predicted": method.spectral_radius(above)},
+            }
+        )
+    return rows
+
+
+def _stability_claims(rows: list[dict[str, Any]]) -> list[Claim]:
+    def score(row: dict[str, Any]) -> float:
+        return max(row["below"]["growth"], 1 / row["above"]["growth"])
+
+    worst = max(rows, key=score)
+    known = [row for row in rows if row["closed_form"] is not None]
+    off = max(known, key=lambda row: abs(row["limit"] / row["closed_form"] - 1))
+    return [
+        Claim.certified(
+            "quadratic.stability",
+            f"the real optimizer decays {MARGIN:.0%} below the stability limit and grows {MARGIN:.0%} above it "
+            "(larger of the growth below and 1/growth above, per step)",
+            score(worst),
+            round_off=0.0,
+            place=worst["name"],
+            evidence=EVIDENCE,
+        ),
+        Claim.equality(
+            "quadratic.stability-closed-form",
+            "the limit found from the characteristic polynomial over the closed form, where there is one",
+            off["limit"] / off["closed_form"],
+            1.0,
+            1e-9,
+            place=off["name"],
+            evidence=EVIDENCE,
+        ),
+    ]
