@@ -1,6 +1,6 @@
 """Theorem 1 with its finite sums kept: never larger, much smaller for short runs. Kind: upper bound.
 
-Statement: as Theorem 1, with b = 1 - a, n = min(tau, K - 1) and
+Statement: as Theorem 1, with b = 1 - a, n = min(tau, K) and
     momentum lag  2 L eta (b/a) [1 - (1 - b^K)/(a K)]
     delay         2 L eta [n K - n(n+1)/2 - (b/a)(n - b^{K-n} (1 - b^n)/a)]/K
     noise         2 rho sigma sqrt(a/(2-a)) sqrt(1 - b^2 (1 - b^{2K})/(a (2-a) K))
@@ -21,7 +21,7 @@ from theory.lmo.delayed import METRIC
 from theory.lmo.parts import ASSUMPTIONS_LMO, INITIAL, LAG, NOISE, START, STEP, K, L, alpha, eta, tau
 
 b = 1 - alpha
-n = Min(tau, K - 1)
+n = Min(tau, K)
 
 BOUND = Bound(
     name="delayed-lmo-finite",
