@@ -87,6 +87,7 @@ def test_pipedream_steps(S, m):
 def test_other_schedules():
     assert optimizer_step_delay("pipedream", 8) == [7, 6, 5, 4, 3, 2, 1, 0]
     assert optimizer_step_delay("pipedream-2bw", 4, 4) == [1, 1, 1, 1]
+    assert optimizer_step_delay("pipedream-2bw", 4, 3) == [1, 1, 1, 1]  # m = S - 1 is enough
     assert optimizer_step_delay("1f1b", 4, 1) == [0, 0, 0, 0]
     assert [optimizer_step_delay(name, 1) for name in ("1f1b", "pipedream", "pipedream-2bw")] == [
         [0],
