@@ -1,6 +1,7 @@
-"""Figure: a bound, taken apart into its terms, against what was measured.
+"""Figures: a bound, taken apart into its terms, against what was measured.
 
-One panel per theorem and source. Each bar is the sum of the bound's terms; the diamond is the measured average.
+One figure each for the certified runs, the enumerated expectations and the training run; one panel per theorem.
+Each bar is the sum of the bound's terms; the diamond is the measured average.
 """
 
 from __future__ import annotations
@@ -58,59 +59,47 @@ def _terms(holder: object) -> tuple[tuple[str, float], ...]:
     return tuple((text(term, "name", "?"), number(term.get("value"))) for term in rows(holder, "terms"))
 
 
-def bars(results: Results) -> list[Bar]:
-    """All bounds of a result folder in the order of the files; a run without a theorem gives none."""
+def certified_bars(results: Results) -> list[Bar]:
+    """The main theorem of each certified run; a run without a theorem gives none."""
     found = []
-    certified = results.section("certified")
-    for run in rows(certified, "runs"):
+    for run in rows(results.section("certified"), "runs"):
         theorem = child(run, "theorem")
         if theorem:
-            measured = number(theorem.get("measured"))
+            title, metric = text(theorem, "title", text(theorem, "name")), text(theorem, "metric_latex")
+            measured = (number(theorem.get("measured")), math.nan, math.nan)
+            bound, kind = number(theorem.get("bound")), text(theorem, "kind", "report")
             found.append(
-                Bar(
-                    "certified runs",
-                    text(run, "name"),
-                    text(theorem, "title", text(theorem, "name")),
-                    text(theorem, "metric_latex"),
-                    text(theorem, "kind", "report"),
-                    _terms(theorem),
-                    number(theorem.get("bound")),
-                    (measured, math.nan, math.nan),
-                )
+                Bar("certified runs", text(run, "name"), title, metric, kind, _terms(theorem), bound, measured)
             )
-    for case in rows(certified, "enumeration"):
-        measured = number(case.get("measured"))
-        found.append(
-            Bar(
-                "enumeration",
-                text(case, "name"),
-                "Expectation over all noise paths, exact",
-                text(case, "metric_latex"),
-                "certified",
-                _terms(case),
-                number(case.get("bound")),
-                (measured, math.nan, math.nan),
-            )
-        )
-    bound = child(results.section("training"), "bound")
-    if bound:
-        interval = child(bound, "measured")
-        found.append(
-            Bar(
-                "training run",
-                text(bound, "run", "training run"),
-                text(bound, "title", text(bound, "theorem")),
-                text(bound, "metric_latex"),
-                text(bound, "kind", "report"),
-                _terms(bound),
-                number(bound.get("value")),
-                (number(interval.get("value")), number(interval.get("low")), number(interval.get("high"))),
-            )
-        )
     return found
 
 
-def _draw_panel(axes: Axes, panel: list[Bar]) -> int:
+def enumeration_bars(results: Results) -> list[Bar]:
+    """The theorems with noise whose expectation was computed over all paths."""
+    found = []
+    title = "Expectation over all noise paths, each theorem in its own metric"
+    for case in rows(results.section("certified"), "enumeration"):
+        run = ", ".join(part for part in (text(case, "name"), text(case, "setting")) if part)
+        measured = (number(case.get("measured")), math.nan, math.nan)
+        kind, bound = text(case, "kind", "certified"), number(case.get("bound"))
+        found.append(Bar("all noise paths", run, title, "", kind, _terms(case), bound, measured))
+    return found
+
+
+def training_bars(results: Results) -> list[Bar]:
+    """The bound of the training run, with constants measured on it."""
+    bound = child(results.section("training"), "bound")
+    if not bound:
+        return []
+    interval = child(bound, "measured")
+    low, value, high = (number(interval.get(key)) for key in ("low", "value", "high"))
+    title, metric = text(bound, "title", text(bound, "theorem")), text(bound, "metric_latex")
+    kind, total = text(bound, "kind", "report"), number(bound.get("value"))
+    run = text(bound, "run", "training run")
+    return [Bar("training run", run, title, metric, kind, _terms(bound), total, (value, low, high))]
+
+
+def _draw_panel(axes: Axes, panel: list[Bar], names: list[str]) -> int:
     """One row per bar, first on top; returns the number of terms that could not be drawn."""
     sizes = [abs(bar.bound) for bar in panel if math.isfinite(bar.bound) and bar.bound != 0]
     as_share = bool(sizes) and max(sizes) > _SHARE_BEYOND * min(sizes)
@@ -120,7 +109,7 @@ def _draw_panel(axes: Axes, panel: list[Bar]) -> int:
         if as_share:
             scale = 1.0 / bar.bound if math.isfinite(bar.bound) and bar.bound > 0 else math.nan
         right = left = 0.0
-        for position, (name, value) in enumerate(bar.terms):
+        for name, value in bar.terms:
             width = value * scale
             if not math.isfinite(width):
                 dropped += 1
@@ -131,7 +120,7 @@ def _draw_panel(axes: Axes, panel: list[Bar]) -> int:
                 width,
                 left=start,
                 height=0.62,
-                color=style.term_colour(name, position),
+                color=style.term_colour(name, names.index(name)),
                 edgecolor="white",
                 linewidth=0.5,
             )
@@ -170,7 +159,7 @@ def _draw_panel(axes: Axes, panel: list[Bar]) -> int:
             fontsize=7,
             color=RED if exceeds else BLACK,
         )
-    axes.set_yticks(range(len(panel)), [style.label(bar.run, 30) for bar in panel])
+    axes.set_yticks(range(len(panel)), [style.label(bar.run, 42) for bar in panel])
     axes.set_ylim(len(panel) - 0.5, -0.5)
     axes.set_xlim(
         left=None if any(v < 0 for bar in panel for _, v in bar.terms) else 0.0,
@@ -180,25 +169,35 @@ def _draw_panel(axes: Axes, panel: list[Bar]) -> int:
     axes.tick_params(axis="y", length=0)
     metric = style.math_label(panel[0].metric, "average dual norm of the gradient")
     axes.set_xlabel(f"{metric}  (share of the bound)" if as_share else f"{metric}  (units of f per unit of x)")
-    axes.set_title(style.label(f"{panel[0].theorem} · {panel[0].source}", 95))
-    if not any(math.isfinite(v) for bar in panel for _, v in bar.terms):
-        style.say_nothing_to_draw(axes, "no finite terms to draw")
+    axes.set_title(style.wrapped(panel[0].theorem, 58), fontsize=8)
+    if not any(math.isfinite(v) for bar in panel for _, v in (*bar.terms, ("measured", bar.measured[0]))):
+        style.say_nothing_to_draw(axes, "no finite values to draw")
     return dropped
 
 
-def draw(results: Results) -> list[Drawing]:
-    """The figure; an empty list if no bound is in the files."""
-    found = bars(results)
+def draw_certified(results: Results) -> list[Drawing]:
+    """The figures of the certified part: its runs, and the enumerated expectations; empty if there are none."""
+    return _draw(certified_bars(results), NAME, TITLE) + _draw(
+        enumeration_bars(results), f"{NAME}_enumeration", "Bound against exact expectation, term by term"
+    )
+
+
+def draw_training(results: Results) -> list[Drawing]:
+    """The figure of the training run's bound; empty if there is none."""
+    return _draw(training_bars(results), f"{NAME}_training", "Bound of the training run, term by term")
+
+
+def _draw(found: list[Bar], stem: str, title: str) -> list[Drawing]:
     if not found:
         return []
     panels: dict[tuple[str, str], list[Bar]] = {}
     for bar in found:
         panels.setdefault((bar.source, bar.theorem), []).append(bar)
+    names = list(dict.fromkeys(name for bar in found for name, _ in bar.terms))
     counts = [max(1.0, len(panel)) for panel in panels.values()]
     figure = style.new_figure(style.WIDTH, 0.25 * sum(counts) + 0.72 * len(counts) + 0.5)
     grid = figure.subplots(len(panels), 1, squeeze=False, height_ratios=counts)
-    dropped = sum(_draw_panel(axes, panel) for axes, panel in zip(grid[:, 0], panels.values(), strict=True))
-    names = list(dict.fromkeys(name for bar in found for name, _ in bar.terms))
+    dropped = sum(_draw_panel(axes, panel, names) for axes, panel in zip(grid[:, 0], panels.values(), strict=True))
     handles: list[Patch | Line2D] = [
         Patch(color=style.term_colour(name, i), label=style.label(style.TERM_NAMES.get(name, name)) or "?")
         for i, name in enumerate(names)
@@ -231,4 +230,4 @@ def draw(results: Results) -> list[Drawing]:
         for name, value in bar.terms
     ]
     notes = style.counted(dropped, "term is not finite and not drawn.", "terms are not finite and not drawn.")
-    return [Drawing(NAME, TITLE, CAPTION, figure, HEADER, lines, notes)]
+    return [Drawing(stem, title, CAPTION, figure, HEADER, lines, notes)]

@@ -1,28 +1,31 @@
-"""Figure: training loss of every arm, and its distance from the synchronous arm of the same seed."""
+"""Figure: the loss of every arm, and its distance from the synchronous arm of the same seed."""
 
 from __future__ import annotations
 
-import math
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from figures import style
-from figures.results import Results, Row, number, numbers, rows, text
+from figures.results import Results, Row, numbers, rows, text
 from figures.style import BLACK, BLUE, GREEN, PINK, RED, Drawing
 
 NAME = "loss_curves"
-TITLE = "Training loss of every arm"
+TITLE = "Loss of every arm"
 CAPTION = (
-    "Top: training loss per step; thin lines are seeds, thick lines their mean over the seeds that ran to the end. "
-    "Bottom: loss minus that of the synchronous run with the same seed, smoothed by a running mean; both runs see "
-    "the same batches, so most of the noise cancels. The arms part because the delayed ones use a gradient taken at "
-    "older weights."
+    "Top: loss per step (training loss where it was recorded); thin lines are seeds, thick lines their mean over the "
+    "seeds that ran to the end. Bottom: evaluated loss minus that of the synchronous run with the same seed; both "
+    "start from the same weights and see the same batches, so most of the noise cancels. The arms part because the "
+    "delayed ones use a gradient taken at older weights."
 )
-HEADER = ("optimizer", "arm", "schedule", "correction", "seed", "state", "step", "loss")
-_DASHES: tuple[object, ...] = ("-", "-", (0, (5, 1.5)), (0, (2, 1.5)), (0, (6, 1, 1, 1)))
+HEADER = ("optimizer", "arm", "schedule", "correction", "seed", "state", "curve", "step", "loss")
+_DASHES: tuple[Any, ...] = ("-", "-", (0, (5, 1.5)), (0, (2, 1.5)), (0, (6, 1, 1, 1)))
 _COLOURS = (BLACK, RED, BLUE, GREEN, PINK)
+_SYNCHRONOUS = ("1f1b", "gpipe", "sync", "synchronous")
+
+Curve = tuple[np.ndarray, np.ndarray]  # steps, losses
 
 
 def arm_name(arm: Row) -> str:
@@ -32,68 +35,62 @@ def arm_name(arm: Row) -> str:
 
 
 def _is_reference(arm: Row) -> bool:
-    return text(arm, "correction", "none") == "none" and text(arm, "schedule") in (
-        "1f1b",
-        "sync",
-        "synchronous",
-        "gpipe",
-    )
+    return text(arm, "correction", "none") == "none" and text(arm, "schedule") in _SYNCHRONOUS
 
 
-def _ends_early(arm: Row, loss: np.ndarray) -> bool:
-    return text(arm, "state") != "complete" or not loss.size or not bool(np.isfinite(loss).all())
+def evaluated(arm: Row) -> Curve:
+    """The evaluated loss of an arm; steps count from 0 if the file does not list one per loss."""
+    loss, steps = numbers(arm.get("loss")), numbers(arm.get("steps"))
+    fits = steps.size == loss.size and bool(np.isfinite(steps).all())
+    return (steps if fits else np.arange(loss.size, dtype=np.float64)), loss
 
 
-def _running_mean(y: np.ndarray, width: int) -> np.ndarray:
-    return np.convolve(y, np.full(width, 1.0 / width), mode="valid") if y.size >= width else np.empty(0)
+def trained(arm: Row) -> Curve:
+    """The training loss per step; the evaluated loss where no training loss was recorded."""
+    loss = numbers(arm.get("train_loss"))
+    return (np.arange(loss.size, dtype=np.float64), loss) if loss.size else evaluated(arm)
 
 
-def _mean(curves: list[np.ndarray]) -> np.ndarray:
-    size = min((c.size for c in curves), default=0)
-    return np.mean([c[:size] for c in curves], axis=0) if size else np.empty(0)
+def _ends_early(arm: Row) -> bool:
+    losses = np.concatenate([evaluated(arm)[1], trained(arm)[1]])
+    return text(arm, "state") != "complete" or not losses.size or not bool(np.isfinite(losses).all())
+
+
+def _mean(curves: list[Curve]) -> Curve | None:
+    """Pointwise mean of the curves that have the steps of the first one."""
+    same = [losses for steps, losses in curves if np.array_equal(steps, curves[0][0])]
+    return (curves[0][0], np.mean(same, axis=0)) if same else None
 
 
 def _draw_optimizer(top: Axes, bottom: Axes, arms: list[Row], names: list[str]) -> int:
     """Both panels of one optimizer; returns the number of arms that did not run to the end."""
     early = 0
-    reference = {arm.get("seed"): numbers(arm.get("loss")) for arm in arms if _is_reference(arm)}
+    reference = {str(arm.get("seed")): evaluated(arm) for arm in arms if _is_reference(arm) and not _ends_early(arm)}
     for name in names:
         look = names.index(name) % len(_COLOURS)
         colour, dashes = _COLOURS[look], _DASHES[look]
-        complete: list[np.ndarray] = []
-        differences: list[np.ndarray] = []
-        for arm in arms:
-            if arm_name(arm) != name:
-                continue
-            loss = numbers(arm.get("loss"))
-            steps = numbers(arm.get("steps"))
-            steps = steps if steps.size == loss.size else np.arange(loss.size, dtype=np.float64)
-            if _ends_early(arm, loss):
+        curves: list[Curve] = []
+        differences: list[Curve] = []
+        for arm in (arm for arm in arms if arm_name(arm) == name):
+            steps, losses = trained(arm)
+            if _ends_early(arm):
                 early += 1
-                good = np.flatnonzero(np.isfinite(loss))
+                good = np.flatnonzero(np.isfinite(losses))
                 if good.size:
-                    top.plot(steps[good], loss[good], color=colour, alpha=0.5, linewidth=0.7)
-                    top.plot([steps[good[-1]]], [loss[good[-1]]], marker="x", color=colour, markersize=6, zorder=6)
+                    top.plot(steps[good], losses[good], color=colour, alpha=0.5, linewidth=0.7)
+                    top.plot([steps[good[-1]]], [losses[good[-1]]], marker="x", color=colour, markersize=6, zorder=6)
                 continue
-            complete.append(loss)
-            top.plot(steps, loss, color=colour, alpha=0.25, linewidth=0.6)
-            base = reference.get(arm.get("seed"))
-            if not _is_reference(arm) and base is not None and base.size == loss.size and np.isfinite(base).all():
-                width = max(1, loss.size // 10)
-                smooth = _running_mean(loss - base, width)
-                differences.append(smooth)
-                bottom.plot(steps[width - 1 :], smooth, color=colour, alpha=0.3, linewidth=0.6)
-        mean, difference = _mean(complete), _mean(differences)
-        if mean.size:
-            top.plot(np.arange(mean.size), mean, color=colour, linestyle=dashes, linewidth=1.5)
-        if difference.size:
-            bottom.plot(
-                np.arange(difference.size) + mean.size - difference.size,
-                difference,
-                color=colour,
-                linestyle=dashes,
-                linewidth=1.5,
-            )
+            curves.append((steps, losses))
+            top.plot(steps, losses, color=colour, alpha=0.22, linewidth=0.6)
+            at, mine = evaluated(arm)
+            base = reference.get(str(arm.get("seed")))
+            if not _is_reference(arm) and base is not None and np.array_equal(base[0], at):
+                differences.append((at, mine - base[1]))
+                bottom.plot(at, mine - base[1], color=colour, alpha=0.35, linewidth=0.7)
+        for axes, mean in ((top, _mean(curves)), (bottom, _mean(differences))):
+            if mean is not None:
+                marker = "o" if axes is bottom and mean[0].size <= 30 else ""
+                axes.plot(*mean, color=colour, linestyle=dashes, linewidth=1.6, marker=marker, markersize=3)
     bottom.axhline(0, color=BLACK, linewidth=0.8)
     return early
 
@@ -101,7 +98,7 @@ def _draw_optimizer(top: Axes, bottom: Axes, arms: list[Row], names: list[str]) 
 def draw(results: Results) -> list[Drawing]:
     """The figure; an empty list if no arm has a loss curve."""
     training = results.section("training")
-    arms = [arm for arm in rows(training, "arms") if numbers(arm.get("loss")).size]
+    arms = [arm for arm in rows(training, "arms") if trained(arm)[1].size]
     if not arms:
         return []
     unit = text(training, "loss_unit", "nats per token")
@@ -116,8 +113,8 @@ def draw(results: Results) -> list[Drawing]:
         early += _draw_optimizer(top, bottom, mine, names)
         top.set_title(style.label(optimizer, 30))
         bottom.set_xlabel("optimizer step")
-        if not bottom.has_data() or len(bottom.lines) < 2:
-            style.say_nothing_to_draw(bottom, "no pair of complete runs")
+        if len(bottom.lines) < 2:
+            bottom.text(0.5, 0.6, "no pair of complete runs", transform=bottom.transAxes, ha="center", color=style.GREY)
     grid[0, 0].set_ylabel(style.label(f"loss ({unit})"))
     grid[1, 0].set_ylabel(style.label(f"difference ({unit})"))
     handles = [
@@ -125,7 +122,7 @@ def draw(results: Results) -> list[Drawing]:
             [],
             [],
             color=_COLOURS[i % len(_COLOURS)],
-            linestyle=_DASHES[i % len(_DASHES)],  # type: ignore[arg-type]
+            linestyle=_DASHES[i % len(_DASHES)],
             label=style.label(name) or "?",
         )
         for i, name in enumerate(names)
@@ -134,24 +131,20 @@ def draw(results: Results) -> list[Drawing]:
         handles.append(Line2D([], [], color=BLACK, marker="x", linestyle="none", label="ended early"))
     figure.legend(handles=handles, loc="outside upper left", ncols=4)
     lines = [
-        (
-            text(arm, "optimizer", "?"),
-            arm_name(arm),
-            text(arm, "schedule"),
-            text(arm, "correction"),
-            arm.get("seed"),
-            text(arm, "state"),
-            step,
-            loss,
-        )
+        (*_keys(arm), curve, step, loss)
         for arm in arms
-        for step, loss in zip(arm.get("steps") or range(10**9), numbers(arm.get("loss")), strict=False)
+        for curve, (steps, losses) in (("evaluated", evaluated(arm)), ("training", trained(arm)))
+        if curve == "evaluated" or numbers(arm.get("train_loss")).size
+        for step, loss in zip(steps, losses, strict=True)
     ]
-    missing = [arm for arm in rows(training, "arms") if not numbers(arm.get("loss")).size]
+    missing = len(rows(training, "arms")) - len(arms)
     notes = style.counted(
         early, "arm ended early (cross) and is in no mean.", "arms ended early (crosses) and are in no mean."
     )
-    notes += style.counted(len(missing), "arm has no curve.", "arms have no curve.")
-    if any(not math.isfinite(number(arm.get("final_loss"))) for arm in arms):
-        notes += ("Losses that are not finite are not drawn.",)
+    notes += style.counted(missing, "arm has no curve.", "arms have no curve.")
     return [Drawing(NAME, TITLE, CAPTION, figure, HEADER, lines, notes)]
+
+
+def _keys(arm: Row) -> tuple[Any, ...]:
+    correction, state = text(arm, "correction"), text(arm, "state")
+    return text(arm, "optimizer", "?"), arm_name(arm), text(arm, "schedule"), correction, arm.get("seed"), state

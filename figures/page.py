@@ -45,8 +45,8 @@ PARTS: dict[str, tuple[str, str]] = {
 PART_TABLES: dict[str, tuple[str, ...]] = {
     "delays": ("delays",),
     "quadratic": ("quadratic", "stability"),
-    "certified": ("certified", "tight"),
-    "training": ("gap", "oracle", "diagnostics", "constants"),
+    "certified": ("certified", "theorems", "enumeration", "tight"),
+    "training": ("gap", "oracle", "diagnostics", "constants", "slack"),
 }
 
 

@@ -55,10 +55,8 @@ def setting_label(setting: Row) -> str:
     letters = {"τ": "tau", "β": "beta", "η": "eta"}
     parts = [f"{letter}={plain_number(number(setting.get(key)), 3)}" for letter, key in letters.items()]
     correction = text(setting, "correction", "none")
-    if correction == "error-feedback":
-        parts.append("EF" if text(setting, "form") in ("", "extrapolate") else "EF " + text(setting, "form"))
-    elif correction != "none":
-        parts.append(correction)
+    if correction != "none":
+        parts.append("EF" if correction == "error-feedback" else correction)
     return ", ".join(parts)
 
 
@@ -75,7 +73,8 @@ def _curves(setting: Row) -> dict[str, np.ndarray]:
 def _draw_setting(axes: Axes, setting: Row) -> tuple[int, int]:
     curves = _curves(setting)
     steps = curves["steps"]
-    axes.set_title(style.label(setting_label(setting), 40), fontweight="normal")
+    title = f"{style.wrapped(text(setting, 'name'), 34)}\n{style.label(setting_label(setting))}"
+    axes.set_title(title, fontweight="normal", fontsize=7.2, linespacing=1.15)
     predicted, lost = style.positive(curves["predicted"])
     off, off_lost = style.positive(curves["off"])
     measured, _ = style.positive(curves["measured"])
@@ -102,13 +101,16 @@ def _draw_setting(axes: Axes, setting: Row) -> tuple[int, int]:
         markeredgewidth=0.8,
         zorder=4,
     )
+    values = [float(v) for v in np.concatenate([predicted, measured, off]) if np.isfinite(v)]
+    if min(values) == max(values):
+        axes.set_ylim(values[0] / 3, values[0] * 3)
     return lost + off_lost + dropped, cut
 
 
 def _page(settings: list[Row], name: str, part: str) -> Drawing:
     columns = min(3, len(settings))
     lines_of_panels = math.ceil(len(settings) / columns)
-    figure = style.new_figure(style.WIDTH, 1.62 * lines_of_panels + 0.62)
+    figure = style.new_figure(style.WIDTH, 1.72 * lines_of_panels + 0.62)
     grid = figure.subplots(lines_of_panels, columns, squeeze=False)
     lost = cut = 0
     for i, axes in enumerate(grid.flat):
@@ -210,7 +212,7 @@ def _power(settings: list[Row]) -> Drawing:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: plain_number(float(x), 3)))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.axvline(20, color=GREY, linestyle=(0, (4, 2)), linewidth=1)
-    names = [setting_label(setting) for setting in settings]
+    names = [text(setting, "name") or setting_label(setting) for setting in settings]
     axes.set_yticks(range(len(settings)), [style.label(name, 44) for name in names])
     axes.set_ylim(len(settings) - 0.5, -0.5)
     axes.set_xlabel("largest |measured − predicted| over all steps (standard errors)")

@@ -31,8 +31,8 @@ MANIFEST = "report.json"
 FIGURES: dict[str, tuple[Callable[[Results], list[Drawing]], ...]] = {
     "delays": (timeline.draw,),
     "quadratic": (quadratic_curves.draw,),
-    "certified": (bound_terms.draw, utilisation.draw),
-    "training": (gap.draw, loss_curves.draw),
+    "certified": (bound_terms.draw_certified, utilisation.draw),
+    "training": (gap.draw, loss_curves.draw, bound_terms.draw_training),
 }
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -43,6 +44,8 @@ TERM_COLOURS = {
     "delay": RED,
     "noise": PINK,
     "start": YELLOW,
+    "start_shift": GREY,
+    "return": ORANGE,
 }
 TERM_NAMES = {
     "initial": "initial distance",
@@ -51,6 +54,8 @@ TERM_NAMES = {
     "delay": "delay",
     "noise": "gradient noise",
     "start": "momentum start",
+    "start_shift": "first steps",
+    "return": "return to the iterate",
 }
 
 _RC: dict[str, Any] = {
@@ -151,6 +156,12 @@ def label(value: object, longest: int = 44) -> str:
     return cleaned.replace("$", r"\$")
 
 
+def wrapped(value: object, width: int, lines: int = 2) -> str:
+    """A label broken into at most `lines` lines of about `width` characters; what does not fit ends in an ellipsis."""
+    broken = textwrap.wrap(clean(value), width, max_lines=lines, placeholder=" …")
+    return "\n".join(label(line, width + 8) for line in broken)
+
+
 @lru_cache(maxsize=512)
 def parses(formula: str) -> bool:
     """True if matplotlib can draw this LaTeX formula."""
@@ -169,8 +180,8 @@ def math_label(formula: str, fallback: object) -> str:
 
 
 def term_colour(name: str, position: int = 0) -> str:
-    """The colour of a bound's term; unknown names take one from the cycle by `position`."""
-    return TERM_COLOURS.get(name, CYCLE[position % len(CYCLE)])
+    """The colour of a bound's term; an unknown name takes a dark one by its `position` among all names."""
+    return TERM_COLOURS.get(name, ("#332288", "#882255", BLACK)[position % 3])
 
 
 def tint(colour: str, amount: float) -> tuple[float, float, float]:
@@ -181,6 +192,8 @@ def tint(colour: str, amount: float) -> tuple[float, float, float]:
 
 def say_nothing_to_draw(axes: Axes, why: str) -> None:
     """Write the reason into an axes that would otherwise be empty."""
+    axes.set_xticks([])
+    axes.set_yticks([])
     axes.text(0.5, 0.5, label(why, 80), transform=axes.transAxes, ha="center", va="center", color=GREY, wrap=True)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from figures import tables_training
+from figures import tables_certified, tables_training
 from figures import text as words
 from figures.quadratic_curves import largest_deviation
 from figures.results import Results, Row, child, number, rows, text, whole
@@ -85,6 +85,7 @@ def all_claims(results: Results) -> Table | None:
             outcome_cell(claim),
             text(claim, "statement"),
             *value_and_limit(claim),
+            None if claim.get("tolerance") is None else number(claim.get("tolerance")),
             "yes" if claim.get("gates") else "no",
             text(claim, "place"),
         )
@@ -103,6 +104,7 @@ def all_claims(results: Results) -> Table | None:
             Column("statement", "p", 0.30),
             Column("value", "r"),
             Column("limit", "r"),
+            Column("tolerance", "r"),
             Column("gates"),
             Column("place", "p", 0.13),
         ),
@@ -225,110 +227,18 @@ def stability(results: Results) -> Table | None:
     )
 
 
-def certified(results: Results) -> Table | None:
-    """Bound and measurement of each certified run and of each enumerated expectation."""
-    section = results.section("certified")
-    lines: list[tuple[Cell, ...]] = []
-    for run in rows(section, "runs"):
-        theorem = child(run, "theorem")
-        worst = [number(i.get("max")) for i in rows(run, "inequalities")]
-        bound, measured = number(theorem.get("bound")), number(theorem.get("measured"))
-        lines.append(
-            (
-                text(run, "name"),
-                text(run, "tau"),
-                text(run, "correction"),
-                number(run.get("sigma")),
-                text(theorem, "title", text(theorem, "name")),
-                text(theorem, "kind"),
-                measured,
-                bound,
-                measured / bound if bound else math.nan,
-                max(worst, default=math.nan),
-            )
-        )
-    for case in rows(section, "enumeration"):
-        bound, measured = number(case.get("bound")), number(case.get("measured"))
-        lines.append(
-            (
-                text(case, "name"),
-                text(case, "tau"),
-                "none",
-                None,
-                f"expectation over {text(case, 'paths')} paths",
-                "certified",
-                measured,
-                bound,
-                measured / bound if bound else math.nan,
-                None,
-            )
-        )
-    if not lines:
-        return None
-    return Table(
-        "certified",
-        "Certified runs: bound, measurement and the tightest step",
-        "Measured average, the bound with exact constants, their ratio, and the largest utilisation (left divided by "
-        "right) of any pathwise inequality at any step.",
-        (
-            Column("run"),
-            Column("tau", "r"),
-            Column("correction"),
-            Column("sigma", "r"),
-            Column("theorem"),
-            Column("kind"),
-            Column("measured", "r"),
-            Column("bound", "r"),
-            Column("ratio", "r"),
-            Column("max utilisation", "r"),
-        ),
-        tuple(lines),
-    )
-
-
-def tight(results: Results) -> Table | None:
-    """Instances where a lemma is nearly tight, and the mutated constants they refute."""
-    lines: list[tuple[Cell, ...]] = []
-    for case in rows(results.section("certified"), "tight"):
-        refuted = case.get("refuted") is True
-        lines.append(
-            (
-                text(case, "lemma"),
-                text(case, "instance"),
-                number(case.get("utilisation")),
-                text(case, "mutation"),
-                number(case.get("mutated_utilisation")),
-                Mark("refuted", "good") if refuted else Mark("not refuted", "bad"),
-            )
-        )
-    if not lines:
-        return None
-    return Table(
-        "tight",
-        "Mutated constants are refuted",
-        "On these small exact instances each lemma is tight or nearly so; with the constant changed as named, left "
-        "divided by right passes 1 and the changed lemma is refuted.",
-        (
-            Column("lemma", "p", 0.14),
-            Column("instance", "p", 0.28),
-            Column("utilisation", "r"),
-            Column("mutation", "p", 0.18),
-            Column("mutated", "r"),
-            Column("outcome"),
-        ),
-        tuple(lines),
-    )
-
-
 Builder = Callable[[Results], Table | None]
 BUILDERS: dict[str, Builder] = {
     "verdict": verdict,
     "delays": delays,
     "quadratic": quadratic,
     "stability": stability,
-    "certified": certified,
-    "tight": tight,
+    "certified": tables_certified.certified,
+    "theorems": tables_certified.theorems,
+    "enumeration": tables_certified.enumeration,
+    "tight": tables_certified.tight,
     "oracle": tables_training.oracle,
+    "slack": tables_training.slack,
     "gap": tables_training.gap,
     "diagnostics": tables_training.diagnostics,
     "constants": tables_training.constants,

@@ -151,3 +151,32 @@ def constants(results: Results) -> Table | None:
         ),
         tuple(lines),
     )
+
+
+def slack(results: Results) -> Table | None:
+    """Utilisation of the lemmas on the training run."""
+    lines: list[tuple[Cell, ...]] = [
+        (
+            text(i, "title", text(i, "name")),
+            number(i.get("min")),
+            number(i.get("median")),
+            number(i.get("max")),
+            text(i, "worst_step"),
+        )
+        for i in rows(child(results.section("training"), "bound"), "inequalities")
+    ]
+    if not lines:
+        return None
+    return Table(
+        "slack",
+        "The lemmas on the training run",
+        "Left divided by right at the sampled steps, with constants estimated on the run: reported only.",
+        (
+            Column("inequality", "p", 0.4),
+            Column("min", "r"),
+            Column("median", "r"),
+            Column("max", "r"),
+            Column("worst step", "r"),
+        ),
+        tuple(lines),
+    )

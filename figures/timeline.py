@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -156,6 +156,9 @@ def _draw_one(timeline: Row, name: str) -> Drawing | None:
     source = text(timeline, "source", "clock")
     stages = max(whole(timeline, "stages", 1), 1 + max(e.stage for e in events))
     begin, total = events[0].start, max(e.end for e in events)
+    if unit == "s" and total - begin < 1.0:
+        events = [replace(e, start=1000 * e.start, end=1000 * e.end) for e in events]
+        begin, total, unit = 1000 * begin, 1000 * total, "ms"
     lengths = [e.end - e.start for e in events if e.kind != "step" and e.end > e.start]
     slot = float(np.median(lengths)) if lengths else max(total - begin, 1.0) / SLOTS_PER_STRIP
     slots = max(1.0, (total - begin) / slot)
@@ -188,7 +191,7 @@ def _draw_one(timeline: Row, name: str) -> Drawing | None:
             stages,
             timeline.get("microbatches"),
             source,
-            unit,
+            text(timeline, "unit", "slot"),
             text(e, "kind"),
             e.get("stage"),
             e.get("microbatch"),

@@ -46,7 +46,7 @@ def _title(found: dict[str, list[Entry]], name: str) -> str:
     """The inequality's title; its name too where two inequalities share one title."""
     title = text(found[name][0][1], "title", name)
     twins = sum(text(pairs[0][1], "title", other) == title for other, pairs in found.items())
-    return style.label(title if twins == 1 else f"{title} ({name})", 27)
+    return style.wrapped(title if twins == 1 else f"{title} ({name})", 19, 4)
 
 
 def _draw_summary(axes: Axes, pairs: list[Entry]) -> int:
@@ -94,7 +94,7 @@ def _summary(found: dict[str, list[Entry]]) -> Drawing:
     for name, pairs in found.items():
         blocks.setdefault(tuple(text(run, "name") for run, _ in pairs), []).append(name)
     strips = [(runs, names[i : i + 4]) for runs, names in blocks.items() for i in range(0, len(names), 4)]
-    heights = [0.2 * len(runs) + 0.75 for runs, _ in strips]
+    heights = [0.185 * len(runs) + 1.0 for runs, _ in strips]
     columns = max(len(names) for _, names in strips)
     figure = style.new_figure(style.WIDTH, sum(heights) + 0.25)
     grid = figure.subplots(len(strips), columns, squeeze=False, height_ratios=heights)
@@ -106,9 +106,9 @@ def _summary(found: dict[str, list[Entry]]) -> Drawing:
                 axes.set_axis_off()
                 continue
             lost += _draw_summary(axes, found[names[column]])
-            axes.set_title(_title(found, names[column]), fontsize=7.5)
+            axes.set_title(_title(found, names[column]), fontsize=6.8, linespacing=1.05)
             axes.set_yticks(
-                range(len(runs)), [style.label(run, 26) for run in runs] if column == 0 else [""] * len(runs)
+                range(len(runs)), [style.label(run, 42) for run in runs] if column == 0 else [""] * len(runs)
             )
             if line == len(strips) - 1 or column >= len(strips[line + 1][1]):
                 axes.set_xlabel("left / right")
@@ -140,7 +140,7 @@ def _steps(found: dict[str, list[Entry]]) -> Drawing | None:
         return None
     columns = min(4, len(curves))
     lines_of_panels = math.ceil(len(curves) / columns)
-    figure = style.new_figure(style.WIDTH, 1.65 * lines_of_panels + 0.5)
+    figure = style.new_figure(style.WIDTH, 1.8 * lines_of_panels + 0.5)
     grid = figure.subplots(lines_of_panels, columns, squeeze=False, sharey=True)
     taus = sorted({text(run, "tau", "?") for kept in curves.values() for run, _ in kept})
     lost = 0
@@ -162,7 +162,7 @@ def _steps(found: dict[str, list[Entry]]) -> Drawing | None:
                 alpha=0.85,
             )  # type: ignore[arg-type]
         axes.axhline(1, color=BLACK, linestyle=(0, (4, 2)), linewidth=1)
-        axes.set_title(_title(found, name), fontsize=7.5)
+        axes.set_title(_title(found, name), fontsize=6.8, linespacing=1.05)
         if i + columns >= len(curves):
             axes.set_xlabel("step")
         if i % columns == 0:
