@@ -8,7 +8,8 @@ bound but not in a lemma, or the other way round, shows as a difference.
     momentum   Delta0/(eta K) + L eta/2 + M                         M: Lemma C averaged over the run
     shifted    Delta0/(eta K) + L eta/2 + M + (M without the delay)
     Theorem 1  Delta0/(eta K) + L eta/2 + 2 M
-    Theorem 2  the same from the lemmas at the virtual iterate, from k = 1 on
+    finite     the same with M averaged over k < K as it stands, and the root of the average noise variance
+    Theorem 2  the same from the lemmas at the virtual iterate, from k = 1 on; at x, L eta more
 """
 
 from __future__ import annotations
@@ -21,7 +22,15 @@ import numpy as np
 from theory.lmo import PATHWISE
 from theory.registry import get_bound
 
-NAMES = ("delayed-lmo", "delayed-lmo-shifted", "delayed-lmo-momentum", "error-feedback")
+NAMES = (
+    "delayed-lmo",
+    "delayed-lmo-shifted",
+    "delayed-lmo-momentum",
+    "delayed-lmo-finite",
+    "error-feedback",
+    "error-feedback-at-x",
+    "error-feedback-any-delay",
+)
 
 
 @dataclass(frozen=True)
@@ -42,43 +51,51 @@ def _far(alpha: float) -> int:
     return 2 if alpha == 1 else math.ceil(math.log(1e-18) / math.log1p(-alpha)) + 2
 
 
+def _lemma_terms(values: dict[str, float], corrected: bool, k: np.ndarray) -> dict[str, np.ndarray]:
+    """Lemma C's terms at the steps k, the noise as the standard deviation of its sum times rho sigma."""
+    alpha = values["alpha"]
+    step = PATHWISE["ef-momentum-error" if corrected else "momentum-error"]
+    variance = np.cumsum((alpha * (1 - alpha) ** np.arange(k[-1] + 1)) ** 2)[k.astype(int)]
+    given = {
+        **values,
+        "k": k,
+        "error_norm": 0.0,
+        "noise_norm": values["rho"] * values["sigma"] * np.sqrt(variance),
+        "delta_mean_weighted": values.get("dbar", 0.0),
+    }
+    return {
+        name: np.broadcast_to(np.asarray(term, dtype=float), k.shape)
+        for name, term in step.evaluate_terms(given).items()
+    }
+
+
+def _averaged(values: dict[str, float], corrected: bool, error: float, gap: float) -> float:
+    """Lemma A summed over the run, with the average momentum error and the initial gap put in."""
+    average = PATHWISE["ef-average" if corrected else "average"]
+    given = {"f_first": gap, "f_last": 0.0, "mean_error_norm": error, "mean_grad_norm": 0.0}
+    return float(average.evaluate({**values, **given})[1])
+
+
 def assemble(name: str, values: dict[str, float]) -> Assembled:
-    """One bound of NAMES at `values` (eta alpha tau L K Delta0 E0 sigma rho, and dbar for error feedback)."""
+    """One bound of NAMES at `values` (eta alpha tau L K Delta0 E0 sigma rho; dbar and Delta1 for error feedback)."""
     bound = get_bound(name)
     corrected = name.startswith("error-feedback")
-    step = PATHWISE["ef-momentum-error" if corrected else "momentum-error"]
-    average = PATHWISE["ef-average" if corrected else "average"]
-    alpha, K = values["alpha"], values["K"]
-    k = np.arange(1 if corrected else 0, _far(alpha) + int(values["tau"]) + 1, dtype=float)
-    weights = alpha * (1 - alpha) ** np.arange(k.size)
-    noise = values["rho"] * values["sigma"] * math.sqrt(float((weights**2).sum()))
-    lemma = step.evaluate_terms(
-        {**values, "k": k, "error_norm": 0.0, "noise_norm": noise, "delta_mean_weighted": values.get("dbar", 0.0)}
-    )
-    terms = {term: np.broadcast_to(np.asarray(value, dtype=float), k.shape) for term, value in lemma.items()}
-    once = sum(float(terms[t].sum()) for t in ("start", "start_shift") if t in terms) / K
-    steady = once + float(terms["momentum_lag"][-1]) + float(terms["noise"][-1])
-    M = steady + float(terms["delay"][-1])
-
-    def averaged(error: float) -> float:
-        return float(
-            average.evaluate(
-                {
-                    **values,
-                    "f_first": values["Delta0"],
-                    "f_last": 0.0,
-                    "mean_error_norm": error,
-                    "mean_grad_norm": 0.0,
-                }
-            )[1]
-        )
-
-    if name == "delayed-lmo-shifted":
-        lemmas = averaged((M + steady) / 2)
-    elif name == "delayed-lmo-momentum":
-        lemmas = averaged(M / 2)
+    K, first = values["K"], 1 if corrected else 0
+    gap = values["Delta1"] if name == "error-feedback-any-delay" else values["Delta0"]
+    if name == "delayed-lmo-finite":
+        terms = _lemma_terms(values, False, np.arange(K))
+        noise = math.sqrt(float((terms.pop("noise") ** 2).mean()))
+        lemmas = _averaged(values, False, noise + sum(float(t.mean()) for t in terms.values()), gap)
     else:
-        lemmas = averaged(M)
+        far = _far(values["alpha"]) + int(values["tau"])
+        terms = _lemma_terms(values, corrected, np.arange(first, far + 1, dtype=float))
+        once = sum(float(terms[t].sum()) for t in ("start", "start_shift") if t in terms) / K
+        without_delay = once + float(terms["momentum_lag"][-1]) + float(terms["noise"][-1])
+        M = without_delay + float(terms["delay"][-1])
+        error = {"delayed-lmo-shifted": (M + without_delay) / 2, "delayed-lmo-momentum": M / 2}.get(name, M)
+        lemmas = _averaged(values, corrected, error, gap)
+        if name == "error-feedback-at-x":
+            lemmas += values["L"] * values["eta"]
     value = float(bound.evaluate(**{symbol: values[symbol] for symbol in bound.symbols}))
     return Assembled(name, value, lemmas)
 
@@ -88,8 +105,10 @@ def assemble_all() -> list[Assembled]:
     out = []
     for alpha, tau in ((0.05, 1.0), (0.3, 4.0), (1.0, 2.0), (0.2, 0.0)):
         values = dict(eta=0.02, alpha=alpha, tau=tau, L=1.7, K=300.0, Delta0=0.9, E0=2.5, sigma=0.1, rho=3.0)
-        names = NAMES[:3] if tau == 0 else NAMES
-        for name in names:
-            extra = {"dbar": 0.7, "tau": 1.0} if name == "error-feedback" else {}
-            out.append(assemble(name, {**values, **extra}))
+        for name in NAMES:
+            if not name.startswith("error-feedback"):
+                out.append(assemble(name, values))
+            elif tau > 0:
+                changed = {} if name == "error-feedback-any-delay" else {"tau": 1.0}
+                out.append(assemble(name, {**values, "dbar": 0.7, "Delta1": 1.1, **changed}))
     return out

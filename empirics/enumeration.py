@@ -81,6 +81,8 @@ def run_all_paths(
     R, N = signs.shape
     parameters = [torch.nn.Parameter(torch.from_numpy(x0.copy())) for _ in range(R)]
     optimizer, lmo = build(parameters, setting)
+    for p in parameters:
+        lmo.state[p]["momentum"] = torch.zeros_like(p)
     corrected = optimizer.base if isinstance(optimizer, Delayed) else None
 
     def snapshot(tensors: list[torch.Tensor]) -> np.ndarray:

@@ -223,10 +223,10 @@ def utilisation(inequality: Inequality, values: dict[str, np.ndarray | float]) -
     return np.where((right <= 0) & (left <= 0), 0.0, out)
 
 
-def inequalities_of(setting: Setting) -> list[Inequality]:
+def inequalities_of(setting: Setting) -> dict[str, Inequality]:
     """The proof's steps that apply to a setting: the plain ones, or those at the virtual iterate."""
     corrected = setting.correction == "error-feedback"
-    return [step for name, step in PATHWISE.items() if name.startswith("ef-") == corrected]
+    return {name: step for name, step in PATHWISE.items() if name.startswith("ef-") == corrected}
 
 
 def identity_errors(path: Path) -> dict[str, float]:

@@ -26,6 +26,7 @@ from empirics.statistics import student_interval
 from staleproof.claims import Claim
 from staleproof.presets import Preset
 from theory.bound import Bound
+from theory.inequality import Inequality
 from theory.lmo import PATHWISE
 from theory.registry import get_bound
 
@@ -118,15 +119,14 @@ def _run(problem: MatrixLeastSquares, setting: Setting, seed: int) -> dict[str, 
         "sigma": setting.sigma,
         "steps": setting.K,
         "L": values["L"],
-        "inequalities": [_inequality_row(name, values) for name in (i.name for i in inequalities_of(setting))],
+        "inequalities": [_inequality_row(name, step, values) for name, step in inequalities_of(setting).items()],
         "identities": identity_errors(path),
         "theorem": theorems[0],
         "further_theorems": theorems[1:],
     }
 
 
-def _inequality_row(name: str, values: Values) -> dict[str, Any]:
-    inequality = PATHWISE[name]
+def _inequality_row(name: str, inequality: Inequality, values: Values) -> dict[str, Any]:
     used = utilisation(inequality, values)
     first = int(np.asarray(values["k"]).flat[0])
     return {

@@ -36,7 +36,7 @@ def path_of(tau, correction, form, norm="spectral", sigma=0.3, K=25):
 def test_every_step_holds_on_a_run(tau, correction, form, norm):
     path = path_of(tau, correction, form, norm)
     values = realised(path)
-    for inequality in inequalities_of(path.setting):
+    for inequality in inequalities_of(path.setting).values():
         used = utilisation(inequality, values)
         assert used.max() <= 1 + ROUND_OFF, inequality.name
         assert used.size in (1, path.setting.K)
@@ -82,7 +82,7 @@ def test_a_zero_gradient_start_is_finite():
     setting = Setting("still", 1, 0.1, 0.5, 5, 0.0, "error-feedback")
     path = record(flat, setting, np.zeros((setting.updates, 2, 2)))
     assert not path.x.any()
-    for inequality in inequalities_of(setting):
+    for inequality in inequalities_of(setting).values():
         assert utilisation(inequality, realised(path)).max() <= 1
 
 

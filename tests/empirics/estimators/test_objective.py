@@ -60,7 +60,9 @@ def test_the_variance_of_a_batch_follows_the_batch_size_law(objective, weights):
     _, full = objective.value_and_gradient(weights)
     parameters = objective._parameters()
     single = [
-        torch.cat([g.flatten() for g in torch.autograd.grad(forward(objective, slice(i, i + 1)), list(parameters.values()))])
+        torch.cat(
+            [g.flatten() for g in torch.autograd.grad(forward(objective, slice(i, i + 1)), list(parameters.values()))]
+        )
         for i in range(10)
     ]
     mean = torch.cat([full[name].flatten() for name in parameters])
