@@ -67,7 +67,7 @@ def evaluate_expression(
     """
     names = free_names(expression)
     shape = next(iter(arrays.values())).shape if arrays else ()
-    # A value repeated over the whole shape enters as one number, except where Min and Max compare equal shapes.
+    # A value repeated over the whole shape enters once, except where Min and Max compare equal shapes.
     whole = expression.has(sp.Min, sp.Max)
     arguments = [arrays[name][()] if whole else _once(arrays[name]) for name in names]
     try:

@@ -73,7 +73,8 @@ class Run:
             )
         }
         drift = [
-            float(np.abs(self.point(i) - self.x[max(i - self.tau, 0)]).max()) / self.eta for i in range(len(self.U))
+            float(np.abs(self.point(i) - self.x[max(i - self.tau, 0)]).max()) / self.eta
+            for i in range(len(self.U))
         ]
         for k in steps:
             here, g = self.point(k), self.gradient(self.point(k))
@@ -110,7 +111,9 @@ def run_method(
     form: str | None = None,
 ) -> Run:
     """len(noise) steps of sign descent with delay tau; form None, "extrapolate" or "telescoped"."""
-    run = Run(H, v, eta, alpha, tau, [np.array(x0, float)], [np.array(m0, float)], [], np.array(noise, float), form)
+    run = Run(
+        H, v, eta, alpha, tau, [np.array(x0, float)], [np.array(m0, float)], [], np.array(noise, float), form
+    )
     for k in range(len(noise)):
         g = run.gradient(run.x[max(k - tau, 0)]) + run.noise[k]
         run.m.append((1 - alpha) * run.m[k] + alpha * g)

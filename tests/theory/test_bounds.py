@@ -16,7 +16,9 @@ from theory.bound import TERM_NAMES
 from theory.symbols import symbols
 
 POINT = dict(L=1, eta=0.01, alpha=0.05, tau=1, sigma=0, rho=1, Delta0=1, K=1000, E0=0)
-GENERIC = dict(L=1.7, eta=0.02, alpha=0.3, tau=2, sigma=0.9, rho=1.4, Delta0=2.5, K=37, E0=1.1, dbar=0.8, Delta1=2.2)
+GENERIC = dict(
+    L=1.7, eta=0.02, alpha=0.3, tau=2, sigma=0.9, rho=1.4, Delta0=2.5, K=37, E0=1.1, dbar=0.8, Delta1=2.2
+)
 
 
 def generic(bound: Bound) -> dict:
@@ -116,9 +118,13 @@ def test_finite_sums_are_the_averages_of_lemma_c():
         for tau in (0, 1, 3, 60):
             for a in (0.05, 0.5, 1.0):
                 b, steps = 1 - a, range(K)
-                terms = bound.evaluate_terms(L=1, eta=1, alpha=a, tau=tau, sigma=1, rho=1, Delta0=0, K=K, E0=1)
+                terms = bound.evaluate_terms(
+                    L=1, eta=1, alpha=a, tau=tau, sigma=1, rho=1, Delta0=0, K=K, E0=1
+                )
                 lag = 2 * np.mean([sum(b**j for j in range(1, k + 1)) for k in steps])
-                delay = 2 * np.mean([a * sum(b ** (k - i) * min(i, tau) for i in range(1, k + 1)) for k in steps])
+                delay = 2 * np.mean(
+                    [a * sum(b ** (k - i) * min(i, tau) for i in range(1, k + 1)) for k in steps]
+                )
                 variance = np.mean([a * a * sum(b ** (2 * (k - i)) for i in range(k + 1)) for k in steps])
                 assert terms["momentum_lag"] == pytest.approx(lag, abs=1e-12)
                 assert terms["delay"] == pytest.approx(delay, abs=1e-12)
@@ -177,9 +183,12 @@ def test_edges_of_the_domain():
     for name in BOUNDS:
         values = generic(get_bound(name)) | dict(alpha=1, sigma=0, E0=0, L=0, K=1)
         assert np.isfinite(get_bound(name).evaluate(**values))
-    mixed = get_bound("delayed-lmo-finite").evaluate(**{**POINT, "tau": np.array([0, 1, 5]), "sigma": [0, 1, 0]})
+    mixed = get_bound("delayed-lmo-finite").evaluate(
+        **{**POINT, "tau": np.array([0, 1, 5]), "sigma": [0, 1, 0]}
+    )
     one_by_one = [
-        get_bound("delayed-lmo-finite").evaluate(**{**POINT, "tau": t, "sigma": s}) for t, s in ((0, 0), (1, 1), (5, 0))
+        get_bound("delayed-lmo-finite").evaluate(**{**POINT, "tau": t, "sigma": s})
+        for t, s in ((0, 0), (1, 1), (5, 0))
     ]
     np.testing.assert_allclose(mixed, one_by_one, rtol=1e-15)
 

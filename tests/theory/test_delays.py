@@ -69,8 +69,13 @@ def test_integers_are_the_formulas():
                 assert table["block_update_delay"].subs({S: n, a: i, r: p}) == values["matrix"][i - 1][p - 1]
         for per_step in (1, 2, 3, 9):
             formula = table["optimizer_step_delay"].subs({S: n, m: per_step})
-            assert [formula.subs(stage, s) for s in range(n)] == optimizer_step_delay("pipedream", n, per_step)
-    assert formulas("1f1b")["optimizer_step_delay"] == 0 and formulas("pipedream-2bw")["optimizer_step_delay"] == 1
+            assert [formula.subs(stage, s) for s in range(n)] == optimizer_step_delay(
+                "pipedream", n, per_step
+            )
+    assert (
+        formulas("1f1b")["optimizer_step_delay"] == 0
+        and formulas("pipedream-2bw")["optimizer_step_delay"] == 1
+    )
 
 
 @pytest.mark.parametrize("S", range(1, 9))

@@ -50,7 +50,9 @@ def test_holds_on_random_paths(random_run, name, tau, form):
 def turning_run(lmo_run):
     """tau = 1: U_0 goes left, the noise of step 1 turns U_1, and every part of e_2 is negative."""
     noise = np.array([[0.0], [-900.0], [0.0]])
-    return lmo_run(np.eye(1), np.zeros(1), [100.0], [90.0], noise, eta=0.5, alpha=0.5, tau=1, form="extrapolate")
+    return lmo_run(
+        np.eye(1), np.zeros(1), [100.0], [90.0], noise, eta=0.5, alpha=0.5, tau=1, form="extrapolate"
+    )
 
 
 def shifted_start_run(lmo_run, form):

@@ -33,7 +33,9 @@ def test_lemma_c_unrolled(delay):
         m = (1 - alpha) * m + alpha * (G[max(i - delay, 0)] + n[i])
         unrolled = (1 - alpha) ** (i + 1) * (m0 - G[0])
         unrolled += sum((1 - alpha) ** (i - p + 1) * (G[p - 1] - G[p]) for p in range(1, i + 1))
-        unrolled += alpha * sum((1 - alpha) ** (i - p) * (G[max(p - delay, 0)] - G[p]) for p in range(1, i + 1))
+        unrolled += alpha * sum(
+            (1 - alpha) ** (i - p) * (G[max(p - delay, 0)] - G[p]) for p in range(1, i + 1)
+        )
         unrolled += alpha * sum((1 - alpha) ** (i - p) * n[p] for p in range(i + 1))
         assert zero(m - G[i] - unrolled)
         if delay and i >= delay:  # one step less delay is no identity
@@ -123,7 +125,9 @@ def test_error_feedback_momentum_unrolled(delay):
         m = (1 - alpha) * m + alpha * (X[max(i - delay, 0)] + n[i])
         unrolled = (1 - alpha) ** (i + 1) * (m0 - X[0]) + (1 - alpha) ** i * (X[0] - Y[1])
         unrolled += sum((1 - alpha) ** (i - p + 1) * (Y[p - 1] - Y[p]) for p in range(2, i + 1))
-        unrolled += alpha * sum((1 - alpha) ** (i - p) * (X[max(p - delay, 0)] - Y[p]) for p in range(1, i + 1))
+        unrolled += alpha * sum(
+            (1 - alpha) ** (i - p) * (X[max(p - delay, 0)] - Y[p]) for p in range(1, i + 1)
+        )
         unrolled += alpha * sum((1 - alpha) ** (i - p) * n[p] for p in range(i + 1))
         assert zero(m - Y[i] - unrolled)
     # Theorem 2's start: sum_{k=1..n} (1-alpha)^{k+1} = (1-alpha)^2/alpha (1 - (1-alpha)^n)

@@ -96,7 +96,9 @@ def test_finite_sums_are_the_sums():
     for a in (0.05, 0.4, 1.0):
         for tau in (0, 1, 3, 7):
             for k in (0, 1, 2, 5, 30):
-                terms = ineq.evaluate_terms(dict(alpha=a, tau=tau, k=k, L=1, eta=1, E0=1, error_norm=0, noise_norm=0))
+                terms = ineq.evaluate_terms(
+                    dict(alpha=a, tau=tau, k=k, L=1, eta=1, E0=1, error_norm=0, noise_norm=0)
+                )
                 b = 1 - a
                 assert terms["momentum_lag"] == pytest.approx(sum(b**j for j in range(1, k + 1)), abs=1e-13)
                 delay = a * sum(b ** (k - i) * min(i, tau) for i in range(1, k + 1))

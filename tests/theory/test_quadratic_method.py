@@ -56,7 +56,8 @@ def test_moments_are_exact(tau, beta, dampening, correction, form):
     mean, variance = method.predict(eta, lam, s, x0, steps)
     noise_free = literal(tau, beta, dampening, correction, form, eta, lam, x0, np.zeros(steps))
     responses = [
-        literal(tau, beta, dampening, correction, form, eta, lam, 0.0, s * np.eye(steps)[i]) for i in range(steps)
+        literal(tau, beta, dampening, correction, form, eta, lam, 0.0, s * np.eye(steps)[i])
+        for i in range(steps)
     ]
     np.testing.assert_allclose(mean, noise_free, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(variance, np.sum(np.square(responses), axis=0), rtol=1e-11, atol=1e-15)

@@ -45,7 +45,9 @@ def test_polynomial_is_the_determinant(method):
     power = method.size - int(sp.degree(method.characteristic(), z))
     assert power >= 0
     for point in (1.3, -1.7, 0.8 + 0.9j, 2.0j):
-        ratios.append(np.linalg.det(point * np.eye(method.size) - matrix) / (polynomial(point, 0.37) * point**power))
+        ratios.append(
+            np.linalg.det(point * np.eye(method.size) - matrix) / (polynomial(point, 0.37) * point**power)
+        )
     np.testing.assert_allclose(ratios, 1.0, rtol=1e-9)
 
 
@@ -124,7 +126,7 @@ def test_stationary_variance_at_first_order(delay, momentum):
 def test_best_coefficient():
     best = sp.solve(sp.diff(theorem_v.D_COEFFICIENT, c), c)
     q = theorem_v.q
-    # c >= 0 is assumed of the symbol, so solve may keep or drop the root; compare derivatives at the stated one
+    # c >= 0 is assumed of the symbol, so solve may drop the root; the derivative at it decides
     derivative = sp.diff(theorem_v.D_COEFFICIENT, c).subs(c, theorem_v.BEST_COEFFICIENT)
     assert sp.simplify(derivative) == 0 and len(best) <= 1
     at_best = theorem_v.D_COEFFICIENT.subs(c, theorem_v.BEST_COEFFICIENT)

@@ -64,12 +64,16 @@ def test_noise_free_runs_with_error_feedback(random_run, form, tau):
         at_y = values["mean_grad_norm"]
         assert (
             at_y
-            <= get_bound("error-feedback-any-delay").evaluate(**only("error-feedback-any-delay", given)) + ROUND_OFF
+            <= get_bound("error-feedback-any-delay").evaluate(**only("error-feedback-any-delay", given))
+            + ROUND_OFF
         )
         if tau == 1:
             at_x = np.mean([dual(run.gradient(run.x[k])) for k in range(1, len(run.U))])
             assert at_y <= get_bound("error-feedback").evaluate(**only("error-feedback", given)) + ROUND_OFF
-            assert at_x <= get_bound("error-feedback-at-x").evaluate(**only("error-feedback-at-x", given)) + ROUND_OFF
+            assert (
+                at_x
+                <= get_bound("error-feedback-at-x").evaluate(**only("error-feedback-at-x", given)) + ROUND_OFF
+            )
 
 
 @pytest.mark.parametrize("form", [None, "extrapolate"])
@@ -101,7 +105,9 @@ def test_expectations_by_enumeration(lmo_run, form, tau):
         Delta1=np.mean([r.f(r.virtual(1)) for r in runs]) - f_star,
     )
     measured = np.mean([record["grad_norm"] for record in records])
-    assert measured <= get_bound("error-feedback-any-delay").evaluate(**only("error-feedback-any-delay", given))
+    assert measured <= get_bound("error-feedback-any-delay").evaluate(
+        **only("error-feedback-any-delay", given)
+    )
 
 
 def orbit(tau: int, eta: float) -> tuple[np.ndarray, list[np.ndarray]]:
@@ -154,9 +160,13 @@ def test_one_dimensional_cycle(lmo_run, tau):
     eta, period = 0.1, 2 * (2 * tau + 1)
     best = 0.0
     for offset in np.linspace(0, 1, 41)[1:-1]:
-        run = lmo_run(np.eye(1), np.zeros(1), [offset * eta], [0.0], np.zeros((40 * period, 1)), eta, 1.0, tau)
+        run = lmo_run(
+            np.eye(1), np.zeros(1), [offset * eta], [0.0], np.zeros((40 * period, 1)), eta, 1.0, tau
+        )
         best = max(best, np.mean([abs(run.x[k][0]) for k in range(20 * period, 40 * period)]))
     known = eta * (0.5 + tau**2 / (2 * tau + 1))
     assert best == pytest.approx(known, rel=1e-9)
-    terms = get_bound("delayed-lmo").evaluate_terms(L=1, eta=eta, alpha=1, tau=tau, sigma=0, rho=1, Delta0=0, K=1, E0=0)
+    terms = get_bound("delayed-lmo").evaluate_terms(
+        L=1, eta=eta, alpha=1, tau=tau, sigma=0, rho=1, Delta0=0, K=1, E0=0
+    )
     assert best <= terms["step"] + terms["delay"] + ROUND_OFF

@@ -1,18 +1,19 @@
 """PipeDream with weight stashing: closed forms of both delay counts. Kind: exact.
 
-Optimizer-step delay of stage s (from 0 at the input side), m microbatches per step: S - 1 - s microbatches are in
-flight between a forward and its backward, so the delay is at most ceil((S-1-s)/m), reached in steady state; with
-m = 1 it is S - 1 - s for every microbatch after start-up.
+Optimizer-step delay of stage s (from 0 at the input side), m microbatches per step: S - 1 - s microbatches
+are in flight between a forward and its backward, so the delay is at most ceil((S-1-s)/m), reached in steady
+state; with m = 1 it is S - 1 - s for every microbatch after start-up.
 
-Block-update delay (m = 1, F = B = 1 slot, steady 1F1B, stage order: a read at (slot, stage) counts the updates of
-that slot by earlier stages as done), stages a (active) and r (block read) counted from 1, n = 2S - r - a:
+Block-update delay (m = 1, F = B = 1 slot, steady 1F1B, stage order: a read at (slot, stage) counts the
+updates of that slot by earlier stages as done), stages a (active) and r (block read) counted from 1,
+n = 2S - r - a:
     delta_{r,a} = ceil((S-r)/2) + ceil(n/2) c_r + floor(n/2) (S - c_r) + floor((a-1)/2)
 with c_r = ceil(S/2) for odd r, floor(S/2) for even r. Hence
     max floor(S^2 - S/2) at r = a = 1,   mean (S^2-1)/2,   min floor((S-1)/2).
 Why S^2: the round trip of stage 1 spans 2S - 1 slots and a slot carries S/2 updates on average.
-startup_max, the largest over a whole run, is floor(5 S^2/4) - S, more than the steady maximum for S >= 3 (warm-up
-forwards back to back, at least S + 1 microbatches). minimal_max, S(S-1), is the steady maximum of the smallest
-delay that returns the same block value.
+startup_max, the largest over a whole run, is floor(5 S^2/4) - S, more than the steady maximum for S >= 3
+(warm-up forwards back to back, at least S + 1 microbatches). minimal_max, S(S-1), is the steady maximum of
+the smallest delay that returns the same block value.
 Reference: arXiv 2606.03498 (the S^2 analysis); closed forms derived here.
 Checked by tests/theory/test_delays.py and the agreement tests.
 """

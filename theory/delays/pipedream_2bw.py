@@ -1,8 +1,8 @@
 """PipeDream-2BW: two weight versions, delay 1 at every stage for every microbatch. Kind: exact.
 
-After start-up W(t+1) = W(t) + U(grad f(W(t-1))), also with one stage. Needs m >= S - 1 microbatches per step: with
-fewer, two versions do not cover the microbatches in flight. Reference: Narayanan et al. 2021, section 3.1.
-Checked by tests/theory/test_delays.py and the agreement tests.
+After start-up W(t+1) = W(t) + U(grad f(W(t-1))), also with one stage. Needs m >= S - 1 microbatches per step:
+with fewer, two versions do not cover the microbatches in flight. Reference: Narayanan et al. 2021, section
+3.1. Checked by tests/theory/test_delays.py and the agreement tests.
 """
 
 from __future__ import annotations

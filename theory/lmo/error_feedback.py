@@ -1,16 +1,16 @@
 """Theorem 2: LMO method with a delay and error feedback. Kind: upper bound.
 
-A run of K+1 updates, sums over k = 1..K, y and delta_k as in `error_feedback_path`, dbar the average of E delta_k.
-tau = 1, where y_1 = x_0, with Delta0 = f(x_0) - f_* and dbar <= 2:
+A run of K+1 updates, sums over k = 1..K, y and delta_k as in `error_feedback_path`, dbar the average of
+E delta_k. For tau = 1, where y_1 = x_0, with Delta0 = f(x_0) - f_* and dbar <= 2:
     (1/K) sum_{k=1..K} E dn(grad f(y_k)) <= Delta0/(eta K) + L eta/2
         + 2 [ L eta (1-a)/a + L eta dbar + rho sigma sqrt(a/(2-a)) + E0 (1-a)^2/(a K) ];
     at x_k: L eta more, since norm(x_k - y_k) = norm(U_{k-1}) <= eta.
 Any tau >= 1, both forms, dbar <= 2 tau: y_1 = x_0 - (tau-1) U_0 is not x_0, so the initial gap is
-    Delta1 = E f(y_1) - f_* and the start has 2 L eta (tau-1) (1-a)/(a K) more. At tau = 1 this is the first one.
+    Delta1 = E f(y_1) - f_* and the start has 2 L eta (tau-1) (1-a)/(a K) more. At tau = 1 it is the first.
 
 Proof: `ef-average` and `ef-momentum-error` in expectation; sum_{k>=1} (1-a)^{k+1} = (1-a)^2/a; the weights
-alpha (1-a)^{k-i} of delta_i sum to at most 1 over k. The delay term of Theorem 2 at y is below that of Theorem 1
-at x iff dbar < tau: that compares two upper bounds, not two runs.
+alpha (1-a)^{k-i} of delta_i sum to at most 1 over k. The delay term of Theorem 2 at y is below that of
+Theorem 1 at x iff dbar < tau: that compares two upper bounds, not two runs.
 Checked by tests/theory/test_bounds.py and tests/theory/test_theorems_on_runs.py.
 """
 

@@ -5,10 +5,11 @@ Statement: (1/K) sum_{k<K} E dn(grad f(x_{(k-tau)+})) <= Delta0/(eta K) + L eta/
 Half the delay of Theorem 1.
 
 Proof: with y = x_{(k-tau)+}, <grad f(x_k), d_k> >= dn(m) - dn(m - grad f(x_k)) and
-dn(m) >= dn(grad f(y)) - dn(m - grad f(y)). The first error is Lemma C. In the second the gradient i steps back in
-the momentum is at most i steps from y (clipping at 0 brings points closer), so its age is (1-a)/a and the delay is
-gone. Tight: norm l_1, dimension 2 tau + 1, a periodic orbit with dn(grad f) = L eta (tau + 1/2) at every iterate.
-Checked by tests/theory/test_bounds.py and tests/theory/test_theorems_on_runs.py (the orbit).
+dn(m) >= dn(grad f(y)) - dn(m - grad f(y)). The first error is Lemma C. In the second the gradient i steps
+back in the momentum is at most i steps from y (clipping at 0 brings points closer), so its age is (1-a)/a and
+the delay is gone. Tight: norm l_1, dimension 2 tau + 1, a periodic orbit with dn(grad f) = L eta (tau + 1/2)
+at every iterate. Checked by tests/theory/test_bounds.py and tests/theory/test_theorems_on_runs.py (the
+orbit).
 """
 
 from __future__ import annotations

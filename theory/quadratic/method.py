@@ -4,9 +4,9 @@ One mode of curvature lam, as torch.optim.SGD (momentum beta, dampening d) insid
     g_k = lam x_{(k-tau)+} + s xi_k,   xi_k independent, mean 0, variance 1
     m_1 = g_0,   m_{k+1} = beta m_k + (1 - d) g_k for k >= 1;   beta = 0: m_{k+1} = g_k
     U_k = -eta m_{k+1},   x_{k+1} = x_k + U_k + c (U_k - U_{k-lag}),   a missing U_j (j < 0) is U_0
-(torch leaves the first gradient undamped, and does not use d where beta = 0). Mean and covariance of the state
-(x_k, ..., x_{k-tau}, U_{k-1}, ..., U_{k-max(lag,1)}) follow a linear recursion from the first step on, start-up
-included. If xi is Gaussian, x_k is Gaussian with exactly these moments.
+(torch leaves the first gradient undamped, and does not use d where beta = 0). Mean and covariance of the
+state (x_k, ..., x_{k-tau}, U_{k-1}, ..., U_{k-max(lag,1)}) follow a linear recursion from the first step on,
+start-up included. If xi is Gaussian, x_k is Gaussian with exactly these moments.
 Checked by tests/theory/test_quadratic_method.py (against a literal transcription, and by enumeration).
 """
 

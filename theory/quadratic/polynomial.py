@@ -1,15 +1,15 @@
 """Linear methods on one mode of a quadratic: the characteristic polynomial and its slow root. Kind: exact.
 
-Mode with curvature lam, h = eta lam, update U_k = beta U_{k-1} - gain h x_{k-tau}, correction coefficient c with
-lag l: x_{k+1} = x_k + U_k + c (U_k - U_{k-l}). EMA momentum has gain = 1 - beta, heavy ball gain = 1.
+Mode with curvature lam, h = eta lam, update U_k = beta U_{k-1} - gain h x_{k-tau}, correction coefficient c
+with lag l: x_{k+1} = x_k + U_k + c (U_k - U_{k-l}). EMA momentum has gain = 1 - beta, heavy ball gain = 1.
 
     (z - 1)(z - beta) z^{tau+l} + gain h z ((1 + c) z^l - c) = 0      (l = 0, c = 0 without correction)
 
 divided by the powers of z that all terms share. For EMA momentum the root near 1 is
     z = 1 - h - (beta/(1-beta) + tau - c l) h^2 + O(h^3):
-the correction removes exactly c l h^2, which is tau h^2 in both forms, for every beta. Without momentum and with
-tau = l = 1 it is 1 - h + (c - 1) h^2 + (4 c - 2 - c^2) h^3 + O(h^4); without correction the Catalan numbers.
-Checked by tests/theory/test_quadratic_theory.py (against det(z I - A) of the method's own matrix).
+the correction removes exactly c l h^2, which is tau h^2 in both forms, for every beta. Without momentum and
+with tau = l = 1 it is 1 - h + (c - 1) h^2 + (4 c - 2 - c^2) h^3 + O(h^4); without correction the Catalan
+numbers. Checked by tests/theory/test_quadratic_theory.py (against det(z I - A) of the method's own matrix).
 """
 
 from __future__ import annotations

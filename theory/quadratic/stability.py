@@ -1,16 +1,17 @@
 """Stability limits of delayed and corrected momentum methods on quadratics. Kind: exact.
 
-Write the characteristic equation as P(z) + h Q(z) = 0. A root sits on the unit circle iff h = -P/Q is real at some
-z = e^{iw}; the method is stable for small h > 0, so the limit is the smallest positive such h. The condition that
-it is real, P(z) Q(1/z) = P(1/z) Q(z), is sin w times a polynomial in cos w: the real roots of that polynomial in
-(-1, 1) and w = pi are all the candidates.
+Write the characteristic equation as P(z) + h Q(z) = 0. A root sits on the unit circle iff h = -P/Q is real at
+some z = e^{iw}; the method is stable for small h > 0, so the limit is the smallest positive such h. The
+condition that it is real, P(z) Q(1/z) = P(1/z) Q(z), is sin w times a polynomial in cos w: the real roots of
+that polynomial in (-1, 1) and w = pi are all the candidates.
 
 Closed forms, gamma = gain/(1-beta) (1 for EMA momentum, 1/(1-beta) for heavy ball):
     no correction, beta = 0        2 sin(pi/(4 tau + 2))
     no correction, tau = 0         2 (1+beta)/((1-beta) gamma)
     no correction, tau = 1         1/gamma, for every beta
     error feedback, tau = 1, c = 1 (sqrt(1 + 4/(1-beta)) - 1)/(2 gamma)
-Checked by tests/theory/test_quadratic_theory.py (closed forms; the spectral radius on both sides of the limit).
+Checked by tests/theory/test_quadratic_theory.py (closed forms; the spectral radius on both sides of the
+limit).
 """
 
 from __future__ import annotations
