@@ -9,8 +9,9 @@ Proof: e_0 = b (m_0 - grad f(x_0)) + alpha n_0, as x_{(0-tau)+} = x_0, and for k
     e_k = b e_{k-1} + b (grad f(x_{k-1}) - grad f(x_k))
         + alpha (grad f(x_{(k-tau)+}) - grad f(x_k)) + alpha n_k.
 Unroll; smoothness and steps of norm at most eta; Lemma B. In expectation the noises are orthogonal martingale
-differences although the gradients are stale: E dn(nu_k) <= rho sigma sqrt(alpha/(2-alpha)) times
-sqrt(1 - b^{2k+2}). Tight: a quadratic on which every step goes the same way. Checked by tests/theory/test_lmo_path.py.
+differences although the gradients are stale:
+    E dn(nu_k) <= rho sigma sqrt(alpha/(2-alpha)) sqrt(1 - b^{2k+2}).
+Tight: a quadratic on which every step goes the same way. Checked by tests/theory/test_lmo_path.py.
 """
 
 from __future__ import annotations
