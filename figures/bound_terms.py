@@ -22,7 +22,7 @@ NAME = "bound_terms"
 TITLE = "Bound against measurement, term by term"
 CAPTION = (
     "Stacked bars: the terms whose sum is the bound. Diamond: the measured left-hand side (filled where the "
-    "statement is certified, hollow where it is statistical or report only; a line is its 95 % interval). "
+    "statement is certified, hollow where it is statistical or report only; a line is its interval). "
     "The two part because each term is a worst case over all problems with these constants: steps that do not all "
     "point the same way, and noise that averages out, leave the measurement below the sum."
 )

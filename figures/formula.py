@@ -11,7 +11,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.path import Path as Outline
 from matplotlib.textpath import TextPath
 
-from figures.style import parses
+from figures.style import dialect, parses
 from figures.text import html
 
 _SIZE = 100.0  # units per em in the SVG
@@ -37,7 +37,7 @@ def formula_html(latex: str, fallback: str = "", display: bool = False) -> str:
     """
     if not parses(latex):
         return f"<code>{html(fallback or latex)}</code>"
-    drawn = latex.replace(r"\frac", r"\dfrac") if display else latex
+    drawn = dialect(latex.replace(r"\frac", r"\dfrac") if display else latex)
     outline = TextPath((0, 0), f"${drawn}$", size=_SIZE, prop=FontProperties(family="DejaVu Sans"))
     if not len(outline.vertices):
         return f"<code>{html(fallback or latex)}</code>"

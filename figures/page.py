@@ -45,7 +45,7 @@ PARTS: dict[str, tuple[str, str]] = {
 PART_TABLES: dict[str, tuple[str, ...]] = {
     "delays": ("delays",),
     "quadratic": ("quadratic", "stability"),
-    "certified": ("certified", "theorems", "enumeration", "tight"),
+    "certified": ("certified", "lemmas", "theorems", "enumeration", "tight"),
     "training": ("gap", "oracle", "diagnostics", "constants", "slack"),
 }
 
@@ -102,18 +102,23 @@ def _theorem(results: Results) -> str:
     theorem = theorem_of(results)
     if not theorem:
         return "<p class='absent'>No theorem is recorded in the result files yet.</p>"
-    metric = text(theorem, "metric_latex")
-    statement = formula_html(text(theorem, "latex"), display=True)
-    if metric and "\\leq" not in text(theorem, "latex") and "\\le " not in text(theorem, "latex"):
-        statement = f"{formula_html(metric, display=True)} &nbsp;≤&nbsp; {statement}"
-    items = []
-    for i, term in enumerate(rows(theorem, "terms")):
-        name = text(term, "name", "?")
-        items.append(
-            f"<li><span class='swatch' style='background:{style.term_colour(name, i)}'></span>"
-            f"{html(style.TERM_NAMES.get(name, name))}: {formula_html(text(term, 'latex'), name, True)} = "
-            f"{html_number(number(term.get('value')))}</li>"
-        )
+    metric, terms = text(theorem, "metric_latex"), rows(theorem, "terms")
+    colours = [style.term_colour(text(term, "name", "?"), i) for i, term in enumerate(terms)]
+    sources = [text(term, "latex") for term in terms]
+    if terms and all(style.parses(source) for source in (metric, *sources)):
+        pieces = [
+            f"<span class='term' style='border-color:{colour}'>{formula_html(source, display=True)}</span>"
+            for source, colour in zip(sources, colours, strict=True)
+        ]
+        statement = f"{formula_html(metric, display=True)} ≤ " + " + ".join(pieces)
+    else:
+        statement = formula_html(text(theorem, "latex"), display=True)
+    items = [
+        f"<li><span class='swatch' style='background:{colour}'></span>"
+        f"{html(style.TERM_NAMES.get(text(term, 'name'), text(term, 'name', '?')))} "
+        f"{html_number(number(term.get('value')))}</li>"
+        for term, colour in zip(terms, colours, strict=True)
+    ]
     measured = theorem.get("measured")
     if isinstance(measured, dict):
         shown = html_interval(*(number(measured.get(key)) for key in ("value", "low", "high")))

@@ -34,7 +34,8 @@ overflow-wrap:anywhere}
 .banner.good,.banner.bad,.banner.warn{color:var(--ink);font-weight:400}
 .absent{border:1px dashed var(--line);border-radius:.25rem;padding:.7rem 1rem;color:var(--soft)}
 .theorem{border:1px solid var(--line);border-radius:.35rem;padding:.7rem 1.2rem 1rem;background:#fafbfc}
-.theorem .statement{overflow-x:auto;padding:.5rem 0;font-size:1.12rem}
+.theorem .statement{overflow-x:auto;padding:.5rem 0;font-size:1.12rem;line-height:2.9}
+.theorem .term{display:inline-block;line-height:1;border-bottom:.2rem solid;padding:0 .15rem .35rem}
 ul.terms{list-style:none;margin:.4rem 0 0;padding:0;display:flex;flex-wrap:wrap;gap:.55rem 1.6rem;
 font-size:.95rem;align-items:center}
 ul.terms li{display:flex;align-items:center;gap:.45rem}

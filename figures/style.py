@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -162,13 +163,18 @@ def wrapped(value: object, width: int, lines: int = 2) -> str:
     return "\n".join(label(line, width + 8) for line in broken)
 
 
+def dialect(formula: str) -> str:
+    """`formula` in matplotlib's dialect, which lacks a few short names of LaTeX."""
+    return re.sub(r"\\(le|ge)(?![A-Za-z])", r"\\\1q", formula)
+
+
 @lru_cache(maxsize=512)
 def parses(formula: str) -> bool:
     """True if matplotlib can draw this LaTeX formula."""
     if not is_safe_math(formula):
         return False
     try:
-        MathTextParser("path").parse(f"${formula}$", 72, FontProperties(family="DejaVu Sans"))
+        MathTextParser("path").parse(f"${dialect(formula)}$", 72, FontProperties(family="DejaVu Sans"))
     except ValueError:
         return False
     return True
@@ -176,7 +182,7 @@ def parses(formula: str) -> bool:
 
 def math_label(formula: str, fallback: object) -> str:
     """`formula` as mathematics if matplotlib can draw it, else the fallback text."""
-    return f"${formula}$" if parses(formula) else label(fallback)
+    return f"${dialect(formula)}$" if parses(formula) else label(fallback)
 
 
 def term_colour(name: str, position: int = 0) -> str:

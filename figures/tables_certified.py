@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from figures.results import Results, Row, child, number, rows, text, whole
-from figures.table import Cell, Column, Mark, Table
+from figures.table import Cell, Column, Mark, Math, Table
 
 
 def _bound_cells(holder: Row) -> tuple[Cell, Cell, Cell]:
@@ -59,6 +59,36 @@ def certified(results: Results) -> Table | None:
             Column("bound", "r"),
             Column("ratio", "r"),
             Column("max utilisation", "r"),
+        ),
+        tuple(lines),
+    )
+
+
+def lemmas(results: Results) -> Table | None:
+    """Each pathwise inequality once: its statement and its largest utilisation over the runs."""
+    found: dict[str, list[tuple[Row, Row]]] = {}
+    for run in rows(results.section("certified"), "runs"):
+        for inequality in rows(run, "inequalities"):
+            found.setdefault(text(inequality, "name", "?"), []).append((run, inequality))
+    lines: list[tuple[Cell, ...]] = []
+    for name, pairs in found.items():
+        run, worst = max(pairs, key=lambda pair: x if (x := number(pair[1].get("max"))) == x else -math.inf)
+        used = number(worst.get("max"))
+        cell: Cell = Mark(f"{used:.10g}", "bad") if used > 1 + 1e-9 else used
+        statement = Math(text(worst, "latex"), text(worst, "title", name))
+        lines.append((text(worst, "title", name), statement, len(pairs), cell, text(run, "name")))
+    if not lines:
+        return None
+    return Table(
+        "lemmas",
+        "The inequalities checked at every step",
+        "Largest left side divided by right side over all steps of all runs, and the run where it was found.",
+        (
+            Column("inequality", "p", 0.2),
+            Column("statement"),
+            Column("runs", "r"),
+            Column("largest", "r"),
+            Column("where", "p", 0.14),
         ),
         tuple(lines),
     )

@@ -13,6 +13,7 @@ from figure_data import delays, slots
 
 from figures import bound_terms, gap, loss_curves, quadratic_curves, style, timeline, utilisation
 from figures.errors import InputError
+from figures.formula import formula_html
 from figures.results import Results, load, number
 
 
@@ -174,6 +175,12 @@ def test_utilisation_above_one_is_red() -> None:
 def test_labels_are_never_mathematics_and_never_lack_a_glyph() -> None:
     assert style.label("$x$") == r"\$x\$" and "□" in style.label("日本😀") and len(style.label("x" * 99)) == 44
     assert style.math_label(r"\frac{1", "a$b") == r"a\$b" and style.math_label("x^2", "") == "$x^2$"
+
+
+@pytest.mark.parametrize("formula", [r"\|e_k\|_* \le L \eta", r"a \ge b", r"\left(1-\alpha\right) \leq 1"])
+def test_short_names_of_latex_can_be_drawn(formula: str) -> None:
+    assert style.parses(formula)
+    assert formula_html(formula).startswith("<svg") and "<path d='M" in formula_html(formula)
 
 
 def test_drawing_refuses_nonsense() -> None:

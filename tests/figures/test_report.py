@@ -100,6 +100,7 @@ def test_broken_formula_is_shown_as_text(tmp_path: Path) -> None:
         (folder / f"{name}.json").unlink()
     certified = json.loads((folder / "certified.json").read_text())
     certified["runs"][0]["theorem"]["latex"] = r"\input{/etc/passwd} <b>"
+    certified["runs"][0]["theorem"]["terms"][2]["latex"] = r"\frac{1"
     result_folders.put(folder, "certified", {"runs": certified["runs"][:1]})
     write_report(folder)
     assert r"<code>\input{/etc/passwd} &lt;b&gt;</code>" in page_of(folder)
