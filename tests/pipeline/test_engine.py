@@ -123,7 +123,8 @@ def test_bfloat16_runs_and_stays_finite(two_workers):
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
 def test_stages_that_share_a_gpu_equal_the_oracle_to_round_off():
+    config = replace(SMALL, optimizer="sgd", lr=0.01)
     with WorkerPool(2, device="cuda", transport="gloo") as pool:
-        engine = train(replace(SMALL, optimizer="sgd", lr=0.01), TEXT, pool)
-    gap, _ = largest_difference(engine.snapshots, train_oracle(replace(SMALL, optimizer="sgd", lr=0.01), TEXT).snapshots)
+        engine = train(config, TEXT, pool)
+    gap, _ = largest_difference(engine.snapshots, train_oracle(config, TEXT).snapshots)
     assert gap < 1e-9  # float64; only the order of sums differs between the devices

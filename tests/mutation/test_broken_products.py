@@ -1,0 +1,163 @@
+"""Break the product, one place at a time, and see `staleproof verify` end with exit 1 and the named claims red.
+
+Each case patches the source of a copy of the packages and runs the command in a process of its own. The text that is
+replaced must stand in the file exactly once, so a case cannot quietly stop breaking anything.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("theory", "empirics", "pipeline", "figures", "staleproof")
+
+pytestmark = [pytest.mark.mutation, pytest.mark.slow]
+
+
+@dataclass(frozen=True)
+class Break:
+    """What is broken: ``old`` becomes ``new`` in ``file``; ``red``: claims that must fail among ``sections``."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    sections: str
+    red: tuple[str, ...]
+
+
+LMO = "theory/lmo/"
+REAL_RUNS = "delays,training"
+CASES = [
+    Break(
+        "the stage reads its newest version instead of the schedule's",
+        "pipeline/engine/stage.py",
+        "version = self.schedule.version(self.stage_index, j)",
+        "version = self.store.newest",
+        REAL_RUNS,
+        (
+            "delays.trace.pipedream-2bw",
+            "training.oracle-equality.adamw.pipedream-2bw.none",
+            "training.theorem-run-equality",
+        ),
+    ),
+    Break(
+        "the stage reads one version too old",
+        "pipeline/engine/stage.py",
+        "version = self.schedule.version(self.stage_index, j)",
+        "version = max(self.schedule.version(self.stage_index, j) - 1, 0)",
+        REAL_RUNS,
+        ("delays.trace.pipedream-2bw", "training.oracle-equality.adamw.pipedream-2bw.none"),
+    ),
+    Break(
+        "the storage is tagged one version too high",
+        "pipeline/engine/store.py",
+        "        slot.version = version\n",
+        "        slot.version = version + 1\n",
+        "delays",
+        ("delays.trace.pipedream", "delays.trace.pipedream-2bw"),
+    ),
+    Break(
+        "the rule of the 2BW schedule is off by one",
+        "pipeline/schedules/pipedream_2bw.py",
+        "return max(microbatch // self.microbatches - 1, 0)",
+        "return max(microbatch // self.microbatches - 2, 0)",
+        "delays",
+        ("delays.closed-form.pipedream-2bw", "delays.trace.pipedream-2bw"),
+    ),
+    Break(
+        "PipeDream's closed form is off by one",
+        "theory/delays/pipedream.py",
+        "return [-(-(S - 1 - s) // per_step) for s in range(S)]",
+        "return [-(-(S - s) // per_step) for s in range(S)]",
+        "delays",
+        ("delays.closed-form.pipedream", "delays.trace.pipedream"),
+    ),
+    Break(
+        "the correction has the wrong sign in the optimizer wrapper",
+        "pipeline/optim/error_feedback.py",
+        "p.copy_(new + correction)",
+        "p.copy_(new - correction)",
+        "quadratic,certified,training",
+        (
+            "certified.identity-y",
+            "quadratic.joint-test",
+            "training.oracle-equality.adamw.pipedream-2bw.error-feedback",
+            "training.oracle-equality.muon.pipedream-2bw.error-feedback",
+        ),
+    ),
+    Break(
+        "one arm sees its data in another order",
+        "pipeline/training.py",
+        "return ByteBatches(text, self.model.context, self.sequences, self.seed, self.pool)",
+        'return ByteBatches(text, self.model.context, self.sequences, self.seed + (self.correction != "none"), self.pool)',
+        "training",
+        ("training.data-order", "training.same-start"),
+    ),
+    Break(
+        "one stage drops the gradient of a microbatch",
+        "pipeline/engine/stage.py",
+        "            leaf.grad = self.gradients.get(name)",
+        "            leaf.grad = None",
+        "training",
+        ("training.oracle-equality.adamw.pipedream-2bw.none", "training.oracle-equality.adamw.1f1b.none"),
+    ),
+    Break(
+        "the delay line of the optimizer wrapper is one step too short",
+        "pipeline/optim/delayed.py",
+        "if len(self.queue) <= self.tau:",
+        "if len(self.queue) < self.tau:",
+        "quadratic,certified",
+        ("quadratic.joint-test", "quadratic.noise-free"),
+    ),
+    Break("descent: 2 -> 1.9", LMO + "descent.py", '"momentum_error": 2 *', '"momentum_error": Rational(19, 10) *',
+          "certified", ("tight.descent",)),
+    Break("descent: 1/2 -> 0.45", LMO + "descent.py", '"step": Rational(1, 2) *', '"step": Rational(9, 20) *',
+          "certified", ("tight.descent",)),
+    Break("delay lemma: tau -> tau - 1", LMO + "delay.py", '"delay": L * eta * Min(k, tau)',
+          '"delay": L * eta * Min(k, tau - 1)', "certified", ("tight.delay", "certified.delay")),
+    Break("average: 2 -> 1.9", LMO + "average.py", '"momentum_error": 2 *', '"momentum_error": Rational(19, 10) *',
+          "certified", ("tight.average",)),
+    Break("momentum error: start", LMO + "momentum_error.py", '"start": (1 - alpha) ** (k + 1) * E0',
+          '"start": (1 - alpha) ** (k + 2) * E0', "certified", ("tight.momentum-error",)),
+    Break("momentum error: tau -> tau - 1", LMO + "momentum_error.py", "    n = Min(steps, tau)\n",
+          "    n = Min(steps, tau - 1)\n", "certified", ("tight.momentum-error",)),
+    Break("error feedback, delay lemma", LMO + "error_feedback_path.py", 'terms={"delay": L * eta * delta}',
+          'terms={"delay": L * eta * delta * 9 / 10}', "certified", ("tight.ef-delay",)),
+    Break("shifted theorem: delay", LMO + "parts.py", "DELAY = L * eta * tau", "DELAY = L * eta * tau * 9 / 10",
+          "certified", ("tight.delayed-lmo-shifted",)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_verify_turns_red(case: Break, tmp_path: Path) -> None:
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+    file = tmp_path / case.file
+    source = file.read_text(encoding="utf-8")
+    assert source.count(case.old) == 1, f"{case.old!r} must stand once in {case.file}"
+    file.write_text(source.replace(case.old, case.new), encoding="utf-8")
+    command = [sys.executable, "-m", "staleproof", "verify", "--preset", "smoke", "--only", case.sections, "--json"]
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, env=environment)
+    assert done.returncode == 1, done.stderr[-2000:]
+    claims = json.loads(done.stdout)["claims"]
+    failed = {claim["name"] for claim in claims if claim["gates"] and claim["outcome"] == "fails"}
+    assert set(case.red) <= failed, sorted(failed)
+    for name in case.red:
+        assert f"claim failed: {name}" in done.stderr
+
+
+def test_the_unbroken_product_is_green(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "staleproof", "verify", "--preset", "smoke", "--json", "--out", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert json.loads(done.stdout)["verdict"] == "holds"
