@@ -1,4 +1,4 @@
-"""The verdict table of a verification as plain text: failing first, then missing, then by kind."""
+"""The verdict table of a verification as plain text: what decides against it first, then by kind."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from staleproof.claims import KINDS, OUTCOMES, Claim
 
-ORDER = {outcome: rank for rank, outcome in enumerate(("fails", "missing", "holds", "report"))}
 HEADER = ("outcome", "kind", "claim", "value", "held against", "place")
 
 
@@ -18,13 +17,19 @@ def held_against(claim: Claim) -> str:
         slack = f" +- {claim.tolerance:.3g}" if claim.tolerance else " exactly"
         return f"{claim.limit:.6g}{slack}"
     if claim.kind == "certified":
-        return f"<= {claim.limit:.6g} + {claim.tolerance:.1g}"
+        slack = f" + {claim.tolerance:.1g}" if claim.tolerance else ""
+        return f"<= {claim.limit:.6g}{slack}"
     return f"{claim.limit:.6g}"
+
+
+def _rank(claim: Claim) -> tuple[int, int]:
+    decides = ("fails", "missing").index(claim.outcome) if claim.gates and claim.outcome != "holds" else 2
+    return decides, KINDS.index(claim.kind)
 
 
 def verdict_table(claims: Sequence[Claim]) -> str:
     """One row a claim, then a count by kind and outcome."""
-    ordered = sorted(claims, key=lambda claim: (ORDER[claim.outcome], KINDS.index(claim.kind)))
+    ordered = sorted(claims, key=_rank)
     rows = [HEADER]
     for claim in ordered:
         kind = claim.kind if claim.gates or claim.kind == "report" else f"{claim.kind} (no gate)"

@@ -62,11 +62,26 @@ def choose(only: Sequence[str] | None) -> tuple[str, ...]:
         if name not in section_modules.SECTIONS:
             raise InputError(f"only: {name!r} is not one of {', '.join(section_modules.SECTIONS)}")
     if not only:
-        raise InputError(f"only: '' is not allowed; give one or more of {', '.join(section_modules.SECTIONS)}")
+        raise InputError(
+            f"only: '' is not allowed; give one or more of {', '.join(section_modules.SECTIONS)}"
+        )
     return tuple(name for name in section_modules.SECTIONS if name in only)
 
 
-def verify(preset: Preset, folder: ResultFolder, only: Sequence[str] | None = None, command: str = "") -> Outcome:
+def check_input(preset: Preset, only: Sequence[str] | None = None) -> None:
+    """Refuse what can be foreseen, before anything is written: calls `check(preset)` of each chosen section.
+
+    Raises the section's InputError.
+    """
+    for name in choose(only):
+        check = getattr(section_modules.load(name), "check", None)
+        if check is not None:
+            check(preset)
+
+
+def verify(
+    preset: Preset, folder: ResultFolder, only: Sequence[str] | None = None, command: str = ""
+) -> Outcome:
     """Run the sections and write everything to the folder; raises only for an unknown section.
 
     SIGINT, SIGTERM and SIGHUP end it cleanly (in the main thread): status "interrupted", finished sections
@@ -117,7 +132,9 @@ class _Run:
             "versions": versions(),
             "machine": {"cores": cores(), "gpus": 0},
             "corpus": None,
-            "sections": {name: "pending" if name in chosen else "skipped" for name in section_modules.SECTIONS},
+            "sections": {
+                name: "pending" if name in chosen else "skipped" for name in section_modules.SECTIONS
+            },
         }
         self.outcome = Outcome(status, folder.path)
 
@@ -126,13 +143,9 @@ class _Run:
         return self.outcome.status
 
     def start(self) -> None:
-        """First files on disk, then everything that can be refused before long work."""
+        """First files on disk."""
         self.write_status()
         self.status["machine"]["gpus"] = gpus()
-        for name in self.chosen:
-            check = getattr(section_modules.load(name), "check", None)
-            if check is not None:
-                check(self.preset)
         self.write_status()
 
     def section(self, name: str) -> None:
@@ -177,7 +190,9 @@ class _Run:
             for name in self.chosen:
                 if sections[name] != "complete":
                     statement = f"Section {name} runs to its end"
-                    self.outcome.claims.append(Claim.missing(f"{name} finished", "equality", statement, error))
+                    self.outcome.claims.append(
+                        Claim.missing(f"{name} finished", "equality", statement, error)
+                    )
         try:
             self.write_claims(complete=was_complete)
             self.finish(state, error)
@@ -208,7 +223,9 @@ class _Run:
     def record_traceback(self, error: Exception) -> None:
         with contextlib.suppress(OSError):
             path = self.folder.path / "traceback.txt"
-            path.write_text("".join(traceback.format_exception(error)), encoding="utf-8", errors="backslashreplace")
+            path.write_text(
+                "".join(traceback.format_exception(error)), encoding="utf-8", errors="backslashreplace"
+            )
             note(f"staleproof: unexpected error; its traceback is in {path}")
 
 

@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the verification; returns the exit code."""
     from staleproof.folder import ResultFolder
     from staleproof.verdict_table import verdict_table
-    from staleproof.verify import choose, verify
+    from staleproof.verify import check_input, verify
 
     preset = get_preset(args.preset)
     if args.seed is not None:
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     if args.corpus is not None:
         preset = replace(preset, corpus=args.corpus)
     only = None if args.only is None else [name.strip() for name in args.only.split(",")]
-    choose(only)
+    check_input(preset, only)
     command = shlex.join(["staleproof", *args.words])
     # The command line is recorded as UTF-8 whatever the locale made of it.
     command = os.fsencode(command).decode("utf-8", "replace")

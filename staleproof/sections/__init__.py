@@ -8,6 +8,9 @@ run(preset, progress, folder)               -> (results, claims)
     results   JSON-serialisable dict, written to folder/NAME.json right after the section
     claims    list[staleproof.claims.Claim]
 
+It may have a third: check(preset) refuses what can be foreseen. It is called for every chosen section before
+the output folder is touched and before any work starts.
+
 A section raises an `InputError` for bad input and `pipeline.errors.RunError` for a run that failed.
 Modules are imported one at a time, when their turn comes.
 """

@@ -56,7 +56,9 @@ def fake(name: str, what: str) -> ModuleType:
     """A section module with that behaviour."""
     module = ModuleType(f"staleproof.sections.{name}")
 
-    def run(preset: Preset, progress: Callable[[float, str], None], folder: Path) -> tuple[dict[str, Any], list[Claim]]:
+    def run(
+        preset: Preset, progress: Callable[[float, str], None], folder: Path
+    ) -> tuple[dict[str, Any], list[Claim]]:
         progress(0.5, "half")
         return behave(name, what, folder)
 

@@ -198,7 +198,9 @@ def test_full_disk_on_stdout_is_one_line(root: Path) -> None:
     assert done.stderr == "staleproof delays: error: No space left on device\n"
 
 
-def test_keyboard_interrupt_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_keyboard_interrupt_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     from staleproof.commands import delays
 
     def interrupted(*_: object) -> None:

@@ -96,7 +96,9 @@ def test_a_killed_run_leaves_no_lock(tmp_path: Path) -> None:
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
     root = str(Path(__file__).resolve().parents[2])
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "out")], env={**os.environ, "PYTHONPATH": root})
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "out")], env={**os.environ, "PYTHONPATH": root}
+    )
     assert done.returncode == -9
     assert ".lock" in names(tmp_path / "out")
     with ResultFolder.create(tmp_path / "out", overwrite=True):

@@ -42,7 +42,9 @@ def members(session: int) -> list[int]:
     ],
     ids=["Ctrl-C at the start of the workers", "Ctrl-C while they run", "SIGTERM to the parent", "train"],
 )
-def test_no_orphan_and_no_hang(tmp_path: Path, words: list[str], number: int, whole_group: bool, after: float) -> None:
+def test_no_orphan_and_no_hang(
+    tmp_path: Path, words: list[str], number: int, whole_group: bool, after: float
+) -> None:
     out = tmp_path / "out"
     process = subprocess.Popen(
         [sys.executable, "-m", "staleproof", *words, "--out", str(out)],

@@ -19,7 +19,9 @@ QUICK = [block for block in BLOCKS if not block[0].startswith("verify")]
 
 
 @pytest.mark.parametrize(("command", "output"), QUICK, ids=[command for command, _ in QUICK])
-def test_commands_print_what_the_readme_shows(command: str, output: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_print_what_the_readme_shows(
+    command: str, output: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(shlex.split(command)) == 0
     assert capsys.readouterr().out == output
 

@@ -115,11 +115,19 @@ def test_a_failure_seen_before_a_stop_stays_in_the_verdict(tmp_path: Path) -> No
     assert read(tmp_path / "out", "claims.json")["verdict"] == "fails"
 
 
-def test_what_can_be_refused_is_refused_before_any_work(tmp_path: Path) -> None:
+def test_what_can_be_refused_is_refused_before_the_folder_is_touched(tmp_path: Path) -> None:
     done = verify(tmp_path / "out", {"delays": "holds", "training": "check-refuses"})
     assert done.returncode == 2
     assert "corpus: '/nowhere' does not exist" in done.stderr
-    assert read(tmp_path / "out", "status.json")["sections"] == {"delays": "pending", "training": "pending"}
+    assert len(done.stderr.splitlines()) == 1 and done.stdout == ""
+    assert not (tmp_path / "out").exists()
+
+
+def test_bad_input_does_not_destroy_an_earlier_result(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert verify(out, {"delays": "holds"}).returncode == 0
+    assert verify(out, {"delays": "check-refuses"}, "--overwrite").returncode == 2
+    assert read(out, "claims.json")["verdict"] == "holds"
 
 
 def test_a_report_that_cannot_be_drawn(tmp_path: Path) -> None:
@@ -235,6 +243,8 @@ def test_second_run_is_refused_and_leaves_the_first_alone(tmp_path: Path) -> Non
 
 def test_ascii_locale_and_odd_folder_name(tmp_path: Path) -> None:
     out = tmp_path / "σ é 🙂 out."
-    done = verify(out, {"delays": "holds"}, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0", PYTHONIOENCODING="")
+    done = verify(
+        out, {"delays": "holds"}, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0", PYTHONIOENCODING=""
+    )
     assert done.returncode == 0, done.stderr
     assert "σ é 🙂 out." in read(out, "status.json")["command"]
