@@ -68,7 +68,7 @@ def test_a_delay_off_by_one_turns_both_sections_red(monkeypatch):
     init = Delayed.__init__
     monkeypatch.setattr(Delayed, "__init__", lambda self, base, tau, *a: init(self, base, tau + 1, *a))
     assert {"quadratic.joint-test", "quadratic.noise-free"} <= red(run(quadratic)[1])
-    assert {"certified.recursion", "tight.delay"} <= red(run(certified)[1])
+    assert {"certified.recursion", "tight.momentum-error"} <= red(run(certified)[1])
 
 
 @pytest.mark.mutation
