@@ -49,7 +49,7 @@ def draw(results: Results) -> list[Drawing]:
     gaps = rows(training, "gaps")
     if not gaps:
         return []
-    unit = text(training, "loss_unit", "nats per token")
+    unit = text(training, "loss_unit", "nats per byte")
     figure = style.new_figure(style.WIDTH, max(2.5, 0.62 * len(gaps) + 1.35))
     left, right = figure.subplots(1, 2, width_ratios=[1.75, 1.0], sharey=True)
     lines: list[tuple[object, ...]] = []

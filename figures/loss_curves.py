@@ -101,7 +101,7 @@ def draw(results: Results) -> list[Drawing]:
     arms = [arm for arm in rows(training, "arms") if trained(arm)[1].size]
     if not arms:
         return []
-    unit = text(training, "loss_unit", "nats per token")
+    unit = text(training, "loss_unit", "nats per byte")
     optimizers = list(dict.fromkeys(text(arm, "optimizer", "?") for arm in arms))
     names = list(dict.fromkeys(arm_name(arm) for arm in sorted(arms, key=lambda arm: not _is_reference(arm))))
     figure = style.new_figure(max(style.WIDTH, 2.4 * len(optimizers)), 4.1)

@@ -156,7 +156,7 @@ def _failures(results: Results) -> str:
         digits = [getattr(c, "value", math.nan) for c in value_and_limit(claim)]
         pair = [html_number(x, getattr(c, "digits", 4)) for x, c in zip(digits, value_and_limit(claim), strict=True)]
         gate = "" if claim.get("gates") is True else " <span class='quiet'>(does not gate)</span>"
-        place = f" at {html(text(claim, 'place'))}" if text(claim, "place") else ""
+        place = f"; place: {html(text(claim, 'place'))}" if text(claim, "place") else ""
         items.append(
             f"<li><span class='bad'>{html(text(claim, 'name'))}</span> [{html(text(claim, 'kind'))}]{gate}: "
             f"{html(text(claim, 'statement'))}<br>value {pair[0]}, limit {pair[1]}{place}."

@@ -24,9 +24,15 @@ TONE = {"holds": "good", "fails": "bad", "missing": "warn", "report": "quiet"}
 
 
 def claims(results: Results) -> list[Row]:
-    """All claims, failing ones first, then missing ones; otherwise in the order of the file."""
+    """All claims, failing ones first (those that gate before the others), then missing ones; else as in the file."""
     order = {"fails": 0, "missing": 1}
-    return sorted(rows(results.claims, "claims"), key=lambda claim: order.get(text(claim, "outcome"), 2))
+    return sorted(
+        rows(results.claims, "claims"),
+        key=lambda claim: (
+            order.get(text(claim, "outcome"), 2),
+            text(claim, "outcome") == "fails" and not claim.get("gates"),
+        ),
+    )
 
 
 def outcome_cell(claim: Row) -> Mark:
