@@ -57,9 +57,8 @@ def run(args: argparse.Namespace) -> int:
 
 def both_ways(name: str, stages: int, microbatches: int | None) -> tuple[dict[str, Any], list[str]]:
     """The delays as enumerated, and a line for each count whose closed form says otherwise."""
-    from theory.delays import block_update_delay, optimizer_step_delay
-
     from pipeline.delays import delays_of
+    from theory.delays import block_update_delay, optimizer_step_delay
 
     counted = delays_of(name, stages, microbatches)
     where = f"{name} with {stages} stages and {counted['microbatches']} microbatches"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from theory.delays import block_update_delay, optimizer_step_delay
 
 from pipeline.delays import delays_of
+from theory.delays import block_update_delay, optimizer_step_delay
 
 SCHEDULES = ["1f1b", "pipedream", "pipedream-2bw"]
 

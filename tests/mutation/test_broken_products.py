@@ -98,7 +98,7 @@ CASES = [
         "one arm sees its data in another order",
         "pipeline/training.py",
         "return ByteBatches(text, self.model.context, self.sequences, self.seed, self.pool)",
-        'return ByteBatches(text, self.model.context, self.sequences, self.seed + (self.correction != "none"), self.pool)',
+        'return ByteBatches(text, self.model.context, self.sequences, self.seed + len(self.correction), self.pool)',
         "training",
         ("training.data-order", "training.same-start"),
     ),
