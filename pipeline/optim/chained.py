@@ -39,9 +39,7 @@ class Chained(Optimizer):
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         if "optimizers" in self.__dict__:
-            raise InputError(
-                "param_group: cannot be added to a chain; allowed is a new chain with that group in it"
-            )
+            raise InputError("param_group: cannot be added to a chain; allowed is a new chain with that group in it")
         super().add_param_group(param_group)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -55,9 +55,7 @@ class Delayed(Wrapper):
             return loss
         parameters = list(parameters_of(self))
         fresh = [p.grad for p in parameters]
-        self.queue.append(
-            {p: g.detach().clone() for p, g in zip(parameters, fresh, strict=True) if g is not None}
-        )
+        self.queue.append({p: g.detach().clone() for p, g in zip(parameters, fresh, strict=True) if g is not None})
         if len(self.queue) <= self.tau:
             return loss
         stale = self.queue.popleft()

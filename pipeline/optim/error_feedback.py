@@ -74,9 +74,7 @@ class ErrorFeedback(Wrapper):
             self.base.step()
             return loss
         c, lag = self.coefficient, self.lag
-        before = [
-            (p, p.detach().clone()) for p in parameters_of(self) if p.grad is not None or p in self.history
-        ]
+        before = [(p, p.detach().clone()) for p in parameters_of(self) if p.grad is not None or p in self.history]
         self.base.step()
         for p, old in before:
             new = p.detach()

@@ -136,6 +136,5 @@ def _check_group(group: dict[str, Any]) -> None:
         for name, p in zip(names, group["params"], strict=True):
             if p.ndim < 2:
                 raise InputError(
-                    f"norm: {group['norm']!r} for parameter {name} of shape {tuple(p.shape)}; "
-                    "allowed is ndim >= 2"
+                    f"norm: {group['norm']!r} for parameter {name} of shape {tuple(p.shape)}; allowed is ndim >= 2"
                 )

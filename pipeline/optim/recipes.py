@@ -66,9 +66,7 @@ def _sgd(named: Named, lr: float) -> Optimizer:
 def _adamw(named: Named, lr: float) -> Optimizer:
     matrices = [(name, p) for name, p in named if p.ndim >= 2]
     vectors = [(name, p) for name, p in named if p.ndim < 2]
-    groups = [
-        {"params": part, "weight_decay": decay} for part, decay in ((matrices, 0.1), (vectors, 0.0)) if part
-    ]
+    groups = [{"params": part, "weight_decay": decay} for part, decay in ((matrices, 0.1), (vectors, 0.0)) if part]
     return AdamW(groups, lr=lr, betas=(0.9, 0.95), foreach=False)
 
 

@@ -126,9 +126,7 @@ class Wrapper(Optimizer):
         Raises InputError if the wrapper's part is missing or belongs to another delay, form or order.
         """
         if self.KEY not in state_dict:
-            raise InputError(
-                f"state_dict: the key {self.KEY!r} is missing; it was saved without this wrapper"
-            )
+            raise InputError(f"state_dict: the key {self.KEY!r} is missing; it was saved without this wrapper")
         own = state_dict[self.KEY]
         self._check_own_state(own)
         rest = {key: value for key, value in state_dict.items() if key != self.KEY}

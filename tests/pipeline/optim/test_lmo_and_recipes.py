@@ -61,9 +61,7 @@ def test_dtypes_survive(dtype):
         p.grad = torch.eye(4).to(dtype)
         optimizer.step()
     assert optimizer.state[p]["momentum"].dtype == dtype
-    torch.testing.assert_close(
-        p.detach().double(), -0.3 * torch.eye(4, dtype=torch.float64), rtol=1e-2, atol=1e-3
-    )
+    torch.testing.assert_close(p.detach().double(), -0.3 * torch.eye(4, dtype=torch.float64), rtol=1e-2, atol=1e-3)
 
 
 def test_convolution_kernel_is_a_flattened_matrix():

@@ -46,9 +46,7 @@ def run(ps: list[nn.Parameter], optimizer: torch.optim.Optimizer, calls: range) 
 
 
 def equal(a: list[list[torch.Tensor]], b: list[list[torch.Tensor]]) -> bool:
-    return all(
-        torch.equal(x, y) for row, other in zip(a, b, strict=True) for x, y in zip(row, other, strict=True)
-    )
+    return all(torch.equal(x, y) for row, other in zip(a, b, strict=True) for x, y in zip(row, other, strict=True))
 
 
 @pytest.mark.parametrize("base", BASES)
