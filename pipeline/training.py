@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -146,15 +147,27 @@ def train_oracle(
     ages = [ORACLE_AGES[config.schedule](S, m, s) for s, part in enumerate(config.parts) for _ in part]
     tau = max(0 if config.schedule == "1f1b" else -(-age // m) for age in ages)
     plain = replace(config, correction="none")
-    return run_oracle(
-        config.make_layers(),
-        plain.make_optimizer,
-        config.batches(text),
-        cross_entropy,
-        microbatches=m,
-        steps=config.steps,
-        ages=ages,
-        correction=(float(tau), 1) if config.correction != "none" and tau > 0 else None,
-        snapshot_every=config.snapshot_every,
-        observer=observer,
-    )
+    with one_thread():
+        return run_oracle(
+            config.make_layers(),
+            plain.make_optimizer,
+            config.batches(text),
+            cross_entropy,
+            microbatches=m,
+            steps=config.steps,
+            ages=ages,
+            correction=(float(tau), 1) if config.correction != "none" and tau > 0 else None,
+            snapshot_every=config.snapshot_every,
+            observer=observer,
+        )
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """One intra-op thread, as in a worker process: the number of threads decides the order of sums."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

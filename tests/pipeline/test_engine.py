@@ -128,3 +128,15 @@ def test_stages_that_share_a_gpu_equal_the_oracle_to_round_off():
         engine = train(config, TEXT, pool)
     gap, _ = largest_difference(engine.snapshots, train_oracle(config, TEXT).snapshots)
     assert gap < 1e-9  # float64; only the order of sums differs between the devices
+
+
+def test_the_oracle_is_equal_whatever_number_of_threads_its_process_uses(two_workers):
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        config = replace(SMALL, sequences=8, model=GPTConfig(layers=2, width=64, heads=4, context=64), steps=2)
+        oracle = train_oracle(config, TEXT)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert largest_difference(train(config, TEXT, two_workers).snapshots, oracle.snapshots) == (0.0, "")
