@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from types import TracebackType
 from typing import Any
@@ -106,7 +107,14 @@ class WorkerPool:
                 settings = WorkerSettings(rank, self.stages, self._store.port, p.backend, p.device, p.staged)
                 ours, theirs = context.Pipe()
                 process = context.Process(target=main, args=(settings, theirs), daemon=True)
-                process.start()
+                # Ctrl-C reaches the whole process group: a worker that is still importing must not answer it.
+                # The tracker's own start would unblock the signal, so it comes first.
+                resource_tracker.ensure_running()
+                mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+                try:
+                    process.start()
+                finally:
+                    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
                 theirs.close()
                 self._processes.append(process)
                 self._pipes.append(ours)
