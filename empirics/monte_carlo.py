@@ -175,7 +175,8 @@ def measure(setting: Setting, replicas: int, steps: int, seed: int) -> Measured:
         square[k] = (centred**2).sum(dim=0).numpy()
         losses = (x * x) @ lam / 2
         loss[k] = float(losses.mean())
-        error[k] = float(losses.std()) / math.sqrt(replicas)
+        # Where nothing is random yet the spread is round-off, not a standard error.
+        error[k] = float(losses.std()) / math.sqrt(replicas) if variance[k].any() else 0.0
     return Measured(setting, replicas, mean, variance, shift, square, loss, error)
 
 

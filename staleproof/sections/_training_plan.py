@@ -20,8 +20,8 @@ ORACLE_CHECKS = (
 #: Windows that the theorem's run samples from: few, so that full gradients are exact finite sums.
 POOL = 64
 HELD_OUT = 128
-DRIFT_SEEDS = 2
-THEOREM_SEEDS = 2
+DRIFT_SEEDS = 3
+THEOREM_SEEDS = 3
 
 
 def model_config(preset: Preset) -> GPTConfig:

@@ -38,7 +38,7 @@ def run(
     for name in SCHEDULES:
         worst, place = 0, ""
         for S in range(1, LARGEST_S + 1):
-            for m in (1,) if name == "pipedream" else (max(S - 1, 1), S):
+            for m in (1,) if name == "pipedream" else sorted({max(S - 1, 1), S}):
                 schedule = make_schedule(name, S, m)
                 events = simulate(schedule, 6 * S // m + 4)
                 stated, counted = [int(d) for d in closed_form(name, S, m)], optimizer_step_delay(events)

@@ -86,34 +86,33 @@ def _against_oracle(
     from pipeline.oracle import largest_difference
     from pipeline.training import train, train_oracle
 
-    for index, (optimizer, schedule, correction) in enumerate(plan.ORACLE_CHECKS):
-        progress(0.01 + 0.01 * index, f"engine against oracle: {optimizer} {schedule} {correction}")
-        config = plan.oracle_check(preset, optimizer, schedule, correction)
-        statement = (
-            f"{optimizer}, {schedule}, correction {correction}: float64 weights of {config.stages} processes and of "
-            f"the oracle, max |dx| over {config.steps} steps"
-        )
-        name = f"training.oracle-equality.{optimizer}.{schedule}.{correction}"
+    for index, check in enumerate(plan.ORACLE_CHECKS):
+        progress(0.01 + 0.01 * index, f"engine against oracle: {' '.join(check)}")
+        config = plan.oracle_check(preset, *check)
+        name, statement = _oracle_claim(preset, *check)
         try:
             engine = train(config, text, pool)
         except VersionError as error:
             # A wrong version ends the run before it is wrong: there is nothing left to compare.
             claims.append(Claim.equality(name, statement, math.nan, place=str(error), evidence=EVIDENCE))
+            for later in plan.ORACLE_CHECKS[index + 1 :]:
+                name, statement = _oracle_claim(preset, *later)
+                claims.append(Claim.missing(name, "equality", statement, f"the engine failed before: {error}"))
             return False
         oracle = train_oracle(config, text)
         gap, place = largest_difference(engine.snapshots, oracle.snapshots)
         claims.append(Claim.equality(name, statement, gap, place=place, evidence=EVIDENCE))
         results["oracle_check"].append(
             {
-                "optimizer": optimizer,
-                "correction": correction,
-                "schedule": schedule,
+                "optimizer": config.optimizer,
+                "correction": config.correction,
+                "schedule": config.schedule,
                 "steps": config.steps,
                 "dtype": config.dtype,
                 "max_abs_diff": gap,
             }
         )
-        if (optimizer, schedule, correction) == ("adamw", "pipedream-2bw", "none"):
+        if check == ("adamw", "pipedream-2bw", "none"):
             synchronous = train_oracle(config, text, schedule="1f1b")
             control, _ = largest_difference(engine.snapshots, synchronous.snapshots)
             claims.append(
@@ -126,6 +125,14 @@ def _against_oracle(
                 )
             )
     return True
+
+
+def _oracle_claim(preset: Preset, optimizer: str, schedule: str, correction: str) -> tuple[str, str]:
+    """Name and statement of one comparison with the oracle."""
+    return f"training.oracle-equality.{optimizer}.{schedule}.{correction}", (
+        f"{optimizer}, {schedule}, correction {correction}: float64 weights of {plan.STAGES} processes and of the "
+        f"oracle, max |dx| over {preset.oracle_steps} steps"
+    )
 
 
 def _arms(

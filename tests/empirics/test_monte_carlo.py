@@ -104,6 +104,13 @@ def test_a_diverged_run_is_rejected_not_hidden():
     assert broken.p_values().min() == 0.0
 
 
+def test_the_start_is_not_random_and_has_no_standard_error():
+    m = measure(SETTINGS[0], 50, 3, seed=0)
+    assert m.loss_error[0] == 0.0
+    assert (m.loss_error[1:] > 0).all()
+    assert m.loss[0] == pytest.approx(m.expected_loss()[0][0], rel=1e-12)
+
+
 def test_same_seed_same_numbers():
     assert np.array_equal(measure(EMA, 20, 5, 7).shift, measure(EMA, 20, 5, 7).shift)
     assert not np.array_equal(measure(EMA, 20, 5, 7).shift, measure(EMA, 20, 5, 8).shift)

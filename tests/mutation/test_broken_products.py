@@ -1,7 +1,8 @@
 """Break the product, one place at a time, and see `staleproof verify` end with exit 1 and the named claims red.
 
 Each case patches the source of a copy of the packages and runs the command in a process of its own. The text that is
-replaced must stand in the file exactly once, so a case cannot quietly stop breaking anything.
+replaced must stand in the file exactly once, so a case cannot quietly stop breaking anything. That the unbroken product
+is green on the same preset is a test of its own, tests/staleproof/test_end_to_end.py.
 """
 
 from __future__ import annotations
@@ -55,15 +56,15 @@ CASES = [
         "version = self.schedule.version(self.stage_index, j)",
         "version = max(self.schedule.version(self.stage_index, j) - 1, 0)",
         REAL_RUNS,
-        ("delays.trace.pipedream-2bw", "training.oracle-equality.adamw.pipedream-2bw.none"),
+        ("delays.trace.pipedream-2bw", "training.oracle-equality.adamw.1f1b.none"),
     ),
     Break(
         "the storage is tagged one version too high",
         "pipeline/engine/store.py",
-        "        slot.version = version\n",
-        "        slot.version = version + 1\n",
+        "self._tags[leaf.untyped_storage().data_ptr()] = slot.version",
+        "self._tags[leaf.untyped_storage().data_ptr()] = slot.version + 1",
         "delays",
-        ("delays.trace.pipedream", "delays.trace.pipedream-2bw"),
+        ("delays.trace.1f1b", "delays.trace.pipedream", "delays.trace.pipedream-2bw"),
     ),
     Break(
         "the rule of the 2BW schedule is off by one",
@@ -154,10 +155,3 @@ def test_verify_turns_red(case: Break, tmp_path: Path) -> None:
     assert set(case.red) <= failed, sorted(failed)
     for name in case.red:
         assert f"claim failed: {name}" in done.stderr
-
-
-def test_the_unbroken_product_is_green(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "staleproof", "verify", "--preset", "smoke", "--json", "--out", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert json.loads(done.stdout)["verdict"] == "holds"
