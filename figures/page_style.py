@@ -53,6 +53,7 @@ thead th{border-bottom:1px solid var(--ink);text-align:left;vertical-align:botto
 th,td{padding:.28rem .7rem .28rem 0;vertical-align:top}
 th.r,td.r{text-align:right;white-space:nowrap}
 td.l{max-width:26rem;overflow-wrap:break-word}td.p{min-width:9rem;max-width:24rem;overflow-wrap:anywhere}
+td.l:has(svg.math){max-width:none;white-space:nowrap}
 tbody tr:nth-child(even){background:#f6f7f8}
 tr.badrow,tbody tr.badrow:nth-child(even){background:#fdeee6}
 .ci{color:#3c4043;white-space:nowrap}

@@ -126,7 +126,8 @@ def constants(results: Results) -> Table | None:
     for c in rows(child(results.section("training"), "bound"), "constants"):
         low, high = number(c.get("low")), number(c.get("high"))
         value = number(c.get("value"))
-        shown: Cell = Estimate(value, low, high) if math.isfinite(low) and math.isfinite(high) else value
+        known = not (math.isfinite(low) and math.isfinite(high)) or low == high  # exact: no interval to show
+        shown: Cell = value if known else Estimate(value, low, high)
         lines.append(
             (
                 Math(text(c, "latex"), text(c, "symbol")),
