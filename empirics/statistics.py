@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -41,14 +41,7 @@ class Interval:
 
     def as_dict(self) -> dict[str, Any]:
         """The fields, for a result file."""
-        return {
-            "value": self.value,
-            "low": self.low,
-            "high": self.high,
-            "level": self.level,
-            "method": self.method,
-            "n": self.n,
-        }
+        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -74,16 +67,7 @@ class Ratio:
 
     def as_dict(self) -> dict[str, Any]:
         """The fields, for a result file."""
-        return {
-            "value": self.value,
-            "low": self.low,
-            "high": self.high,
-            "level": self.level,
-            "method": self.method,
-            "n": self.n,
-            "defined": self.defined,
-            "note": self.note,
-        }
+        return asdict(self)
 
 
 def _check_level(level: float) -> float:
