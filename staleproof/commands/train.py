@@ -146,7 +146,8 @@ class _Record:
     def _on_exit(self, kind: Any, error: Any, trace: Any) -> bool:
         if self.folder is not None and kind is not None:
             state = "interrupted" if issubclass(kind, KeyboardInterrupt) else "failed"
-            self.folder.write("status.json", self.status | {"state": state, "error": " ".join(str(error).split())})
+            why = " ".join(str(error).split()) or state
+            self.folder.write("status.json", self.status | {"state": state, "error": why})
         return False
 
     def finish(self, summary: dict[str, Any], result: Any) -> None:
