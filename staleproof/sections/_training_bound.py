@@ -122,9 +122,10 @@ def bound_on_runs(runs: list[TheoremRun], preset: Preset, claims: list[Claim]) -
         ],
         "inequalities": inequalities,
         "note": (
-            "Report only. In Lemma C the noise of the momentum is its bound in expectation. The bound uses the largest smoothness seen along the path everywhere; most of its size is "
-            "that constant times the momentum's mean age. The recorded run is the oracle's; its first seed is equal "
-            "bit for bit to the run of the two processes."
+            "Report only. The bound uses the largest smoothness seen along the path everywhere; most of its size is "
+            "that constant times the momentum's mean age. In Lemma C the noise of the momentum is its bound in "
+            "expectation. The recorded run is the oracle's; its first seed is equal bit for bit to the run of the "
+            "two processes."
         ),
     }
 
