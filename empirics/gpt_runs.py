@@ -16,6 +16,7 @@ from torch import Tensor
 from empirics.estimators.model_norm import ModelNorm
 from empirics.estimators.objective import FiniteObjective
 from empirics.recorder import DriftRecorder, TheoremRecorder
+from pipeline.errors import RunError
 from pipeline.models.gpt import cross_entropy
 from pipeline.training import TrainConfig, train_oracle
 
@@ -105,6 +106,7 @@ def in_processes(
     """
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor, as_completed
+    from concurrent.futures.process import BrokenProcessPool
 
     from pipeline.engine.worker import start_quietly
 
@@ -114,6 +116,8 @@ def in_processes(
         futures = {executor.submit(function, *arguments): i for i, (function, arguments) in enumerate(tasks)}
         for future in as_completed(futures):
             yield futures[future], future.result()
+    except BrokenProcessPool:
+        raise RunError("a measuring process was killed before it had finished") from None
     finally:
         workers = list((executor._processes or {}).values())
         executor.shutdown(wait=False, cancel_futures=True)

@@ -145,7 +145,14 @@ def _load(parameters: dict[str, nn.Parameter], weights: Weights) -> None:
 
 
 def largest_difference(a: dict[int, Weights], b: dict[int, Weights]) -> tuple[float, str]:
-    """max |a - b| over steps and parameters (a NaN counts as infinite), and where it is."""
+    """max |a - b| over steps and parameters, and where it is.
+
+    A NaN counts as infinite, and so do steps or parameters that only one of the two has.
+    """
+    if sorted(a) != sorted(b) or not a:
+        return math.inf, f"steps {sorted(a)} against {sorted(b)}"
+    if any(set(a[step]) != set(b[step]) or not a[step] for step in a):
+        return math.inf, "different parameters"
     worst, place = 0.0, ""
     for step in a:
         for name in a[step]:

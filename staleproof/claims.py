@@ -142,6 +142,11 @@ class Claim:
         return cls(**known)
 
 
+def badness(value: float) -> float:
+    """`value` for finding the worst of several: a NaN is worse than any number."""
+    return math.inf if math.isnan(value) else value
+
+
 def verdict(claims: Iterable[Claim]) -> str:
     """'fails' if a gating claim fails; 'incomplete' if one is missing or there are none; else 'holds'."""
     gating = [claim for claim in claims if claim.gates]

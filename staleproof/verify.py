@@ -158,7 +158,12 @@ class _Run:
         progress(0.0, module.TITLE)
         # What a library or a worker prints belongs to stderr: stdout is for the result.
         with contextlib.redirect_stdout(sys.stderr):
-            results, claims = module.run(self.preset, progress, self.folder.path)
+            try:
+                results, claims = module.run(self.preset, progress, self.folder.path)
+            except BaseException as error:
+                # What a section had established before it failed is kept.
+                self.outcome.claims.extend(getattr(error, "finished_claims", []))
+                raise
         results = dict(results)
         if "corpus" in results:
             self.status["corpus"] = results.pop("corpus")

@@ -88,7 +88,9 @@ def run(args: argparse.Namespace) -> int:
         note(f"staleproof train: {corpus.note}")
     with ExitStack() as stack:
         record = _Record(stack, args, config)
-        pool = stack.enter_context(WorkerPool(config.stages, args.device, args.transport, args.port))
+        # The oracle computes on the CPU; equality bit for bit is a statement about the same arithmetic.
+        device = "cpu" if args.check_oracle and args.device == "auto" else args.device
+        pool = stack.enter_context(WorkerPool(config.stages, device, args.transport, args.port))
         start = time.perf_counter()
         result = train(config, corpus.text, pool, record.step)
         seconds = time.perf_counter() - start

@@ -23,7 +23,7 @@ from empirics.pathwise import (
 )
 from empirics.problems.matrix_least_squares import MatrixLeastSquares, random_problem
 from empirics.statistics import student_interval
-from staleproof.claims import Claim
+from staleproof.claims import Claim, badness
 from staleproof.presets import Preset
 from theory.bound import Bound
 from theory.inequality import Inequality
@@ -188,7 +188,7 @@ def _pathwise_claims(rows: list[dict[str, Any]]) -> list[Claim]:
     claims = []
     for name, inequality in PATHWISE.items():
         found = [(entry, row) for row in rows for entry in row["inequalities"] if entry["name"] == name]
-        entry, row = max(found, key=lambda pair: pair[0]["max"])
+        entry, row = max(found, key=lambda pair: badness(pair[0]["max"]))
         step = "" if entry["worst_step"] is None else f", step {entry['worst_step']}"
         claims.append(
             Claim.certified(
@@ -219,7 +219,7 @@ def _identity_claims(rows: list[dict[str, Any]]) -> list[Claim]:
     }
     claims = []
     for key, (name, statement, chosen) in words.items():
-        worst = max(chosen, key=lambda row: row["identities"][key])
+        worst = max(chosen, key=lambda row: badness(row["identities"][key]))
         value = worst["identities"][key]
         claims.append(Claim.equality(name, statement, value, 0.0, EQUAL, place=worst["name"], evidence=EVIDENCE))
     return claims
@@ -232,7 +232,7 @@ def _theorem_claims(rows: list[dict[str, Any]]) -> list[Claim]:
             for row in chosen
             for theorem in (row["theorem"], *row["further_theorems"])
         ]
-        return max(found)
+        return max(found, key=lambda pair: badness(pair[0]))
 
     claims = []
     for name, correction, title in (
@@ -311,7 +311,7 @@ def _enumerated_row(e: enumeration.Enumerated) -> dict[str, Any]:
 
 
 def _enumeration_claim(enumerated: list[enumeration.Enumerated]) -> Claim:
-    worst = max(enumerated, key=lambda e: e.utilisation)
+    worst = max(enumerated, key=lambda e: badness(e.utilisation))
     return Claim.certified(
         "certified.enumeration",
         f"{len(enumerated)} theorems with noise, exact expectation over all {worst.paths} paths: measured over bound",
@@ -323,7 +323,7 @@ def _enumeration_claim(enumerated: list[enumeration.Enumerated]) -> Claim:
 
 
 def _assembly_claim() -> Claim:
-    worst = max(assembly.assemble_all(), key=lambda a: a.relative_error)
+    worst = max(assembly.assemble_all(), key=lambda a: badness(a.relative_error))
     return Claim.equality(
         "certified.assembly",
         "each bound is what its proof adds up from the lemmas (largest relative difference)",
@@ -342,7 +342,7 @@ def _tight_claims(results: list[tight.TightResult]) -> list[Claim]:
     claims = []
     for lemma in dict.fromkeys(result.lemma for result in results):
         mine = [result for result in results if result.lemma == lemma]
-        most = max(mine, key=lambda result: result.utilisation)
+        most = max(mine, key=lambda result: badness(result.utilisation))
         least = min(mine, key=lambda result: result.least)
         claims.append(
             Claim.certified(

@@ -104,6 +104,22 @@ CASES = [
         ("training.data-order", "training.same-start"),
     ),
     Break(
+        "the arms differ in their learning rate",
+        "staleproof/sections/_training_plan.py",
+        "        correction=correction,\n        seed=preset.seed + seed,",
+        '        correction=correction,\n        lr=1e-4 * len(schedule),\n        seed=preset.seed + seed,',
+        "training",
+        ("training.same-settings",),
+    ),
+    Break(
+        "every seed draws the same data",
+        "pipeline/data/batches.py",
+        "np.random.Philox(key=[self.seed, j])",
+        "np.random.Philox(key=[0, j])",
+        "training",
+        ("training.distinct-seeds",),
+    ),
+    Break(
         "one stage drops the gradient of a microbatch",
         "pipeline/engine/stage.py",
         "            leaf.grad = self.gradients.get(name)",

@@ -108,3 +108,10 @@ def test_the_oracle_imports_neither_schedules_nor_engine_nor_wrappers():
 def test_a_nan_is_an_infinite_difference():
     a = {1: {"w": torch.tensor([1.0, float("nan")])}}
     assert largest_difference(a, {1: {"w": torch.ones(2)}}) == (float("inf"), "step 1, w")
+
+
+def test_nothing_compared_is_not_equality():
+    w = {"w": torch.ones(2)}
+    assert largest_difference({1: w}, {1: w}) == (0.0, "")
+    for a, b in (({}, {}), ({1: w}, {}), ({1: w}, {1: w, 2: w}), ({1: {}}, {1: {}}), ({1: w}, {1: {"v": w["w"]}})):
+        assert largest_difference(a, b)[0] == float("inf")

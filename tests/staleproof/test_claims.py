@@ -101,3 +101,10 @@ def test_dict_and_back() -> None:
     claim = Claim.equality("a", "s", 0.1, 0.1, 1e-3, "step 3", "delays.json")
     assert Claim.from_dict(claim.as_dict()) == claim
     assert Claim.from_dict({**claim.as_dict(), "value": "Infinity"}).value == math.inf
+
+
+def test_a_nan_is_the_worst_of_several():
+    from staleproof.claims import badness
+
+    assert max([0.5, float("nan"), 0.7], key=badness) != max([0.5, 0.7], key=badness)
+    assert badness(0.5) == 0.5

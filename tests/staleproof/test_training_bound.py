@@ -7,7 +7,6 @@ import math
 import pytest
 
 from empirics.gpt_runs import TheoremRun
-from staleproof.presets import get_preset
 from staleproof.sections._training_bound import bound_on_runs
 
 ETA, ALPHA, E0, RHO = 0.1, 0.5, 4.0, 2.0
@@ -36,7 +35,7 @@ def run(seed: int) -> TheoremRun:
 
 def test_terms_and_slack_by_hand():
     claims: list = []
-    entry = bound_on_runs([run(0), run(1)], get_preset("smoke"), claims)
+    entry = bound_on_runs([run(0), run(1)], 1, claims)
     L, tau, K, sigma = 8.0, 1, 4, 0.25
     noise = RHO * sigma * math.sqrt(ALPHA / (2 - ALPHA))
     expected = {
