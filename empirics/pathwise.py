@@ -216,11 +216,11 @@ def sides(inequality: Inequality, values: dict[str, np.ndarray | float]) -> tupl
 
 
 def utilisation(inequality: Inequality, values: dict[str, np.ndarray | float]) -> np.ndarray:
-    """left/right of `sides`: 0 where nothing is used (left 0), inf where the right side is 0 and the left is not."""
+    """left/right of `sides`; where the right side is not positive: 0 if left <= right holds, inf if not."""
     left, right = sides(inequality, values)
     out = np.full(left.shape, np.inf)
     np.divide(left, right, out=out, where=right > 0)
-    return np.where((right <= 0) & (left <= 0), 0.0, out)
+    return np.where((right <= 0) & (left <= right), 0.0, out)
 
 
 def inequalities_of(setting: Setting) -> dict[str, Inequality]:

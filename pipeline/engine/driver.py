@@ -38,14 +38,15 @@ class StageResult:
 
     events: its trace, times in seconds; losses: mean training loss of each step at the version used (last stage).
     snapshots: step count k -> weights after k steps, by full parameter name (host tensors).
-    data_digest: sha256 of the inputs (first stage) or targets (last stage) consumed, in order.
+    input_digest, target_digest: sha256 of the inputs (first stage) and targets (last stage) consumed, in order.
     """
 
     stage: int
     events: list[Event] = field(default_factory=list)
     losses: list[float] = field(default_factory=list)
     snapshots: dict[int, dict[str, Tensor]] = field(default_factory=dict)
-    data_digest: str = ""
+    input_digest: str = ""
+    target_digest: str = ""
     peak_versions: int = 0
     peak_in_flight: int = 0
 
@@ -76,7 +77,7 @@ class StreamingDriver(PipelineScheduleSingle):
         stage, schedule, s = self.stage, self.stage.schedule, self.stage.stage_index
         m = schedule.microbatches
         result = StageResult(s)
-        digest = hashlib.sha256()
+        input_hash, target_hash = hashlib.sha256(), hashlib.sha256()
         self._prepare(data)
         forwards, backwards = self._receives("forward", steps), self._receives("backward", steps)
         in_flight: deque[int] = deque()
@@ -95,10 +96,10 @@ class StreamingDriver(PipelineScheduleSingle):
                     assert targets is not None
                     loss_of[j] = self.loss(output, targets) / m
                     batch_loss += loss_of[j].item()
-                    digest.update(targets.cpu().numpy().tobytes())
-                elif stage.is_first:
+                    target_hash.update(targets.cpu().numpy().tobytes())
+                if stage.is_first:
                     assert inputs is not None
-                    digest.update(inputs.cpu().numpy().tobytes())
+                    input_hash.update(inputs.cpu().numpy().tobytes())
                 end = time.perf_counter()
                 if not stage.is_last:
                     self.activations.send(stage.get_fwd_send_ops(j % stage.slots))
@@ -128,8 +129,10 @@ class StreamingDriver(PipelineScheduleSingle):
         self.activations.drain()
         self.gradient_messages.drain()
         result.peak_versions = stage.store.peak
-        if stage.is_first or stage.is_last:
-            result.data_digest = digest.hexdigest()
+        if stage.is_first:
+            result.input_digest = input_hash.hexdigest()
+        if stage.is_last:
+            result.target_digest = target_hash.hexdigest()
         return result
 
     def _prepare(self, data: Data) -> None:

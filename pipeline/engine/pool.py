@@ -248,8 +248,8 @@ def _gather(stages: list[StageResult]) -> RunResult:
         events=sorted(events, key=lambda e: (e.start, e.stage)),
         losses=stages[-1].losses,
         snapshots=snapshots,
-        input_digest=stages[0].data_digest,
-        target_digest=stages[-1].data_digest,
+        input_digest=stages[0].input_digest,
+        target_digest=stages[-1].target_digest,
         peak_versions=[stage.peak_versions for stage in stages],
         peak_in_flight=[stage.peak_in_flight for stage in stages],
     )

@@ -213,8 +213,8 @@ def _identity_claims(rows: list[dict[str, Any]]) -> list[Claim]:
         "direction": ("certified.direction", "the step is the LMO direction: norm <= 1, <m, d> = dual norm", rows),
         "step": (
             "certified.identity-y",
-            "error feedback: the virtual iterate moves by the plain update, y_{k+1} = y_k + U_k",
-            [row for row in rows if row["correction"] == "error-feedback"],
+            "the iterate (with error feedback the virtual one) moves by the plain update, y_{k+1} = y_k + U_k",
+            rows,
         ),
     }
     claims = []

@@ -91,7 +91,7 @@ def _block_update() -> Claim:
         stated = closed_form(S)
         for key in ("max", "mean", "min", "startup_max", "minimal_max"):
             gap = abs(float(stated[key]) - counted[key])
-            if gap > worst:
+            if not gap <= worst:
                 worst, place = gap, f"S = {S}, {key}: {stated[key]} against {counted[key]}"
         for a in range(S):
             gap = _distance([int(entry) for entry in stated["matrix"][a]], counted["matrix"][a])

@@ -206,9 +206,11 @@ def _no_limit(setting: Setting) -> dict[str, Any]:
 def _stability_claims(rows: list[dict[str, Any]]) -> list[Claim]:
     def score(row: dict[str, Any]) -> float:
         above = row["above"]["growth"]
-        return max(row["below"]["growth"], 1 / above if above > 0 else math.inf)
+        shares = (row["below"]["growth"], 1 / above if above > 0 else math.inf)
+        # Growth of exactly 1 is a path that stands still: it neither decays nor grows.
+        return max((math.inf if share == 1.0 else badness(share)) for share in shares)
 
-    worst = max(rows, key=score)
+    worst = max(rows, key=lambda row: badness(score(row)))
     known = [row for row in rows if row["closed_form"] is not None]
     off = max(known, key=lambda row: abs(row["limit"] / row["closed_form"] - 1))
     return [

@@ -215,7 +215,7 @@ def _pairing(digests: dict[tuple[str, int], dict[str, tuple[Any, ...]]], claims:
     """The arms of a seed saw the same data in the same order and started from the same weights."""
     for name, statement, pick in (
         ("data-order", "the arms of a seed consumed the same inputs and targets in the same order", slice(1, 3)),
-        ("same-start", "the arms of a seed have the same loss at step 0: same weights, same batch", slice(0, 1)),
+        ("same-start", "the arms of a seed have the same loss at step 0", slice(0, 1)),
     ):
         odd = [
             f"{optimizer}, seed {seed}: {', '.join(arms)}"
