@@ -29,6 +29,11 @@ def frobenius(x: Weights) -> float:
     return math.sqrt(sum(float((v.double() ** 2).sum()) for v in x.values()))
 
 
+def _share(part: float, whole: float) -> float:
+    """part / whole; NaN where the whole is 0: there is nothing to compare with."""
+    return part / whole if whole else math.nan
+
+
 def momentum_of(optimizer: Any, parameters: Mapping[str, Tensor], step: int) -> dict[str, Tensor]:
     """First moment of each parameter after ``step`` + 1 gradients: LMO, Muon, SGD (buffers) or AdamW (debiased)."""
     moments = {}
@@ -62,15 +67,15 @@ class DriftRecorder:
     def __call__(self, state: Any) -> None:
         U, previous = state.update, self._previous
         if previous is not None:
-            self.drift.append(frobenius(difference(U, previous)) / frobenius(U))
+            self.drift.append(_share(frobenius(difference(U, previous)), frobenius(U)))
             if state.k % self.every == 0:
                 z = difference(state.x, previous) if self.corrected else state.x
                 _, at_z = self.objective.value_and_gradient(z)
                 _, at_read = self.objective.value_and_gradient(state.read)
                 size = frobenius(at_z)
                 m = momentum_of(state.optimizer, state.parameters, state.k)
-                self.delay_bias.append(frobenius(difference(at_read, at_z)) / size)
-                self.momentum_lag.append(frobenius(difference(m, at_z)) / size)
+                self.delay_bias.append(_share(frobenius(difference(at_read, at_z)), size))
+                self.momentum_lag.append(_share(frobenius(difference(m, at_z)), size))
         self._previous = U
 
 
@@ -111,7 +116,7 @@ class TheoremRecorder:
             "error_norm": self.norm.dual(difference(m, now)),
             "delay_bias": self.norm.dual(difference(at_read, now)),
             "step_norm": step_norm,
-            "smoothness": self.norm.dual(difference(following, now)) / step_norm,
+            "smoothness": _share(self.norm.dual(difference(following, now)), step_norm),
         }
         if len(self.rows) % 4 == 0:
             row["sigma"] = math.sqrt(self.objective.sequence_variance(state.x) / self.batch)

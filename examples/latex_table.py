@@ -4,7 +4,7 @@ from figures.table import Column, Table, table_latex
 from theory import BOUNDS
 from theory.bound import TERM_NAMES
 
-values = dict(L=1, eta=0.01, alpha=0.05, tau=1, sigma=0.1, rho=1, Delta0=1, K=1000, E0=0, dbar=0.3)
+values = dict(L=1, eta=0.01, alpha=0.05, tau=1, sigma=0.1, rho=1, Delta0=1, K=1000, E0=0, dbar=0.3, Delta1=1)
 rows = []
 for name, bound in BOUNDS.items():
     if set(bound.symbols) <= set(values):

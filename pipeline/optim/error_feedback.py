@@ -22,6 +22,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from pipeline.errors import InputError
+from pipeline.optim.delayed import Delayed
 from pipeline.optim.wrapper import Wrapper, check_tau, parameters_of
 
 FORMS = ("extrapolate", "telescoped")
@@ -34,7 +35,8 @@ class ErrorFeedback(Wrapper):
     A parameter whose gradient is None at a step has U = 0 there; one that never had a gradient has no history
     yet, and its own first update is plain.
     The parameters' storage may be replaced between steps: nothing of it is kept.
-    Raises InputError for a bad tau or form.
+    A delay line goes around it, not into it: Delayed(ErrorFeedback(base, tau), tau).
+    Raises InputError for a bad tau or form, and for a base that is a Delayed.
     """
 
     KEY = "error_feedback"
@@ -45,6 +47,8 @@ class ErrorFeedback(Wrapper):
         if form not in FORMS:
             raise InputError(f"form: {form!r}; allowed are {', '.join(FORMS)}")
         tau = check_tau(tau)
+        if isinstance(base_optimizer, Delayed):
+            raise InputError("base_optimizer: a Delayed; allowed is Delayed(ErrorFeedback(base, tau), tau)")
         super().__init__(base_optimizer, skip_nonfinite)
         self.tau = tau
         self.form = form

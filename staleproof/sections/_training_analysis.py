@@ -128,7 +128,10 @@ def measure(
 
 def _diagnostics(drifts: list[Drift], results: dict[str, Any]) -> None:
     for optimizer, correction in sorted({(d.optimizer, d.correction) for d in drifts}):
-        runs = [d for d in drifts if (d.optimizer, d.correction) == (optimizer, correction)]
+        every = [d for d in drifts if (d.optimizer, d.correction) == (optimizer, correction)]
+        runs = [d for d in every if all(math.isfinite(x) for x in (d.drift, d.momentum_lag, d.delay_bias))]
+        if len(runs) < 2:
+            continue  # diverged runs have no average; the gaps name them
         row: dict[str, Any] = {"optimizer": optimizer, "correction": correction}
         for name in ("drift", "momentum_lag", "delay_bias"):
             row[name] = student_interval([getattr(d, name) for d in runs]).as_dict()

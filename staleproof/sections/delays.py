@@ -19,6 +19,8 @@ LARGEST_S = 8
 TRACED_STAGES = 2
 DRAWN_STAGES = 4
 DRAWN_STEPS = 3
+SAME_VERSION = "forward and backward of a microbatch used the same weight version (tags of the storages)"
+STORED = "each stage held as many weight versions as the schedule counts"
 
 
 def run(
@@ -46,7 +48,7 @@ def run(
                 rows.append({"name": name, "stages": S, "microbatches": m, "optimizer_step_delay": witnesses})
                 gap = _distance(stated, counted)
                 if gap > worst:
-                    worst, place = gap, f"S = {S}, m = {m}: {stated} against {counted}"
+                    worst, place = gap, f"S = {S}, m = {m}: closed form {stated}, enumeration {counted}"
         statement = f"{name}: optimizer-step delay, closed form = enumeration for S = 1..{LARGEST_S}"
         claims.append(
             Claim.equality(f"delays.closed-form.{name}", statement, worst, place=place, evidence=EVIDENCE)
@@ -146,6 +148,8 @@ def _trace(
         result = train(config, load_corpus(preset.corpus).text, pool)
     except VersionError as error:
         claims.append(Claim.equality(claim_name, statement, float("nan"), place=str(error), evidence=EVIDENCE))
+        for other, text in ((f"delays.same-version.{name}", SAME_VERSION), (f"delays.versions-stored.{name}", STORED)):
+            claims.append(Claim.missing(other, "equality", f"{name}: {text}", f"the traced run failed: {error}"))
         pool.restart()  # a failed run ends its workers
         return row, None
     traced, counted = delays_per_microbatch(result.events), delays_per_microbatch(enumerated)
@@ -157,7 +161,7 @@ def _trace(
     claims.append(
         Claim.equality(
             f"delays.same-version.{name}",
-            f"{name}: forward and backward of a microbatch used the same weight version (tags of the storages)",
+            f"{name}: {SAME_VERSION}",
             version_mismatch(result.events),
             evidence=EVIDENCE,
         )
@@ -166,7 +170,7 @@ def _trace(
     claims.append(
         Claim.equality(
             f"delays.versions-stored.{name}",
-            f"{name}: each stage held as many weight versions as the schedule counts, {promised}",
+            f"{name}: {STORED}, {promised}",
             _distance(result.peak_versions, promised),
             place=f"held {result.peak_versions}",
             evidence=EVIDENCE,
