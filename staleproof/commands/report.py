@@ -1,11 +1,15 @@
-"""`staleproof report DIR`: redraw the report of a result folder from its files alone."""
+"""`staleproof report DIR`: redraw the report of a result folder from its files alone.
+
+The exit code says whether it was drawn, not what the verdict is.
+"""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 
 from staleproof.arguments import add_json
-from staleproof.errors import EXIT_HOLDS
+from staleproof.errors import EXIT_HOLDS, InputError
 from staleproof.output import emit, emit_json
 
 
@@ -20,7 +24,15 @@ def run(args: argparse.Namespace) -> int:
     from pathlib import Path
 
     from figures.report import write_report
+    from staleproof.json_io import read_json
 
+    status = Path(args.folder) / "status.json"
+    if status.is_file():
+        content = None
+        with contextlib.suppress(OSError, ValueError):  # write_report says what is wrong with the file
+            content = read_json(status)
+        if isinstance(content, dict) and "settings" in content and "sections" not in content:
+            raise InputError(f"folder: {args.folder!r} was written by staleproof train; give one of staleproof verify")
     paths = [str(path) for path in write_report(Path(args.folder))]
     if args.json:
         emit_json({"folder": args.folder, "files": paths})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from collections import Counter
 from contextlib import ExitStack
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from staleproof.arguments import add_json, integer, seed
-from staleproof.errors import EXIT_CLAIM_FAILED, EXIT_HOLDS, InputError
+from staleproof.errors import EXIT_CLAIM_FAILED, EXIT_HOLDS, EXIT_RUN_FAILED, InputError
 from staleproof.output import emit, emit_json, note
 
 HELD_OUT = 128
@@ -64,8 +65,10 @@ def run(args: argparse.Namespace) -> int:
     from pipeline.data.corpus import load_corpus
     from pipeline.engine.pool import WorkerPool
     from pipeline.models.gpt import GPTConfig
-    from pipeline.training import TrainConfig, train
+    from pipeline.training import TrainConfig, check_oracle_knows, train
 
+    if args.check_oracle:
+        check_oracle_knows(args.schedule)
     if args.overwrite and args.out is None:
         raise InputError("overwrite: needs --out DIR")
     config = TrainConfig(
@@ -103,6 +106,11 @@ def run(args: argparse.Namespace) -> int:
         emit_json(summary)
     else:
         emit(_text(summary))
+    lost = next((k for k, loss in enumerate(result.losses) if not math.isfinite(loss)), None)
+    if lost is not None or not math.isfinite(summary["held_out_loss"]):
+        where = "after the last step" if lost is None else f"at step {lost + 1}"
+        note(f"staleproof train: the run diverged: its loss is not finite {where}")
+        return EXIT_RUN_FAILED
     if summary.get("max_abs_diff", 0.0) != 0.0:
         note(f"staleproof train: claim failed: engine and oracle differ by {summary['max_abs_diff']:g}")
         return EXIT_CLAIM_FAILED
@@ -201,7 +209,7 @@ def _text(summary: dict[str, Any]) -> str:
         f"{summary['wall_seconds']:.1f} s ({summary['tokens_per_second']:.0f} tokens/s)",
         f"training loss {summary['losses'][0]:.4f} -> {summary['losses'][-1]:.4f} nats per byte, "
         f"held out {summary['held_out_loss']:.4f}",
-        f"optimizer-step delay by stage, from the trace: {' '.join(map(str, summary['optimizer_step_delay']))}",
+        f"largest optimizer-step delay by stage, from the trace: {' '.join(map(str, summary['optimizer_step_delay']))}",
     ]
     if "max_abs_diff" in summary:
         lines.append(f"largest difference from the oracle over all steps: {summary['max_abs_diff']:g}")

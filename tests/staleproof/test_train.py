@@ -86,3 +86,12 @@ def test_a_killed_worker_keeps_the_rows_and_marks_the_run(tmp_path: Path):
     assert "SIGKILL" in status["error"]
     assert len(rows.read_text().splitlines()) >= 5
     assert not (tmp_path / "run" / "run.json").exists()
+
+
+def test_a_diverged_run_is_a_failed_run(staleproof: Run, tmp_path: Path):
+    done = staleproof("train", "--lr", "1e30", "--steps", "4", "--out", "run", *SMALL, timeout=120)
+    assert done.returncode == 3
+    assert done.stderr.splitlines()[-1].startswith("staleproof train: the run diverged")
+    refused = staleproof("report", "run", timeout=60)
+    assert refused.returncode == 2
+    assert "was written by staleproof train" in refused.stderr
