@@ -77,11 +77,9 @@ def measure_theorem(config: TrainConfig, text: bytes, every: int) -> TheoremRun:
     batches = config.batches(text)
     inputs, targets = batches.full_pool()
     objective = FiniteObjective(config.make_layers(), inputs, targets, cross_entropy)
-    named = [
-        (f"layers.{i}.{n}", p) for i, layer in enumerate(config.make_layers()) for n, p in layer.named_parameters()
-    ]
-    groups = config.make_optimizer(named).param_groups
-    norm = ModelNorm.of_optimizer(groups, {id(p): name for name, p in named})
+    parameters = objective.parameters()
+    groups = config.make_optimizer(list(parameters.items())).param_groups
+    norm = ModelNorm.of_optimizer(groups, {id(p): name for name, p in parameters.items()})
     recorder = TheoremRecorder(objective, norm, every, config.plan.microbatches * config.sequences)
     result = train_oracle(config, text, recorder)
     return TheoremRun(

@@ -25,7 +25,8 @@ class FiniteObjective:
     loss: Callable[[Tensor, Tensor], Tensor]
     chunk: int = 32
 
-    def _parameters(self) -> dict[str, nn.Parameter]:
+    def parameters(self) -> dict[str, nn.Parameter]:
+        """The model's parameters by full name, ``layers.<index>.<name>``."""
         return {
             f"layers.{index}.{name}": p
             for index, layer in enumerate(self.layers)
@@ -33,7 +34,7 @@ class FiniteObjective:
         }
 
     def _load(self, weights: Weights) -> dict[str, nn.Parameter]:
-        parameters = self._parameters()
+        parameters = self.parameters()
         with torch.no_grad():
             for name, p in parameters.items():
                 p.copy_(weights[name])

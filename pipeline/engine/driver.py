@@ -88,7 +88,10 @@ class StreamingDriver(PipelineScheduleSingle):
             if kind == "forward":
                 inputs = targets = None
                 if stage.is_first or stage.is_last:
-                    inputs, targets = (t.to(stage.device) for t in data.microbatch(j))
+                    inputs, targets = data.microbatch(j)
+                    input_hash.update(inputs.cpu().numpy().tobytes())
+                    target_hash.update(targets.cpu().numpy().tobytes())
+                    inputs, targets = inputs.to(stage.device), targets.to(stage.device)
                 next(forwards, None)
                 start = time.perf_counter()
                 output, version = stage.forward_microbatch(j, (inputs,) if stage.is_first else ())
@@ -96,10 +99,6 @@ class StreamingDriver(PipelineScheduleSingle):
                     assert targets is not None
                     loss_of[j] = self.loss(output, targets) / m
                     batch_loss += loss_of[j].item()
-                    target_hash.update(targets.cpu().numpy().tobytes())
-                if stage.is_first:
-                    assert inputs is not None
-                    input_hash.update(inputs.cpu().numpy().tobytes())
                 end = time.perf_counter()
                 if not stage.is_last:
                     self.activations.send(stage.get_fwd_send_ops(j % stage.slots))

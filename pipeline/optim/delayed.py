@@ -11,10 +11,8 @@ Weight decay acts once per applied update, not per stored gradient.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
@@ -44,20 +42,13 @@ class Delayed(Wrapper):
     def _attributes(self) -> list[str]:
         return [*super()._attributes(), "tau", "queue"]
 
-    @torch.no_grad()
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
-        """Store the fresh gradients; apply the ones of tau calls ago. Returns the closure's value."""
-        loss = self._evaluate(closure)
-        if not self._gradients_usable():
-            return loss
-        if self.tau == 0:
-            self.base.step()
-            return loss
+    def _advance(self) -> None:
+        """Store the fresh gradients; apply the ones of tau calls ago."""
         parameters = list(parameters_of(self))
         fresh = [p.grad for p in parameters]
         self.queue.append({p: g.detach().clone() for p, g in zip(parameters, fresh, strict=True) if g is not None})
         if len(self.queue) <= self.tau:
-            return loss
+            return
         stale = self.queue.popleft()
         for p in parameters:
             p.grad = stale.get(p)
@@ -66,7 +57,6 @@ class Delayed(Wrapper):
         finally:
             for p, g in zip(parameters, fresh, strict=True):
                 p.grad = g
-        return loss
 
     def _own_state(self) -> dict[str, Any]:
         number = {p: i for i, p in enumerate(parameters_of(self))}

@@ -14,7 +14,6 @@ Source: arXiv 2606.30634 (error feedback, tau = 1, coefficient 1); the two forms
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -68,15 +67,8 @@ class ErrorFeedback(Wrapper):
     def _attributes(self) -> list[str]:
         return [*super()._attributes(), "tau", "form", "history"]
 
-    @torch.no_grad()
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
-        """One update of the base optimizer, then the correction. Returns the closure's value."""
-        loss = self._evaluate(closure)
-        if not self._gradients_usable():
-            return loss
-        if self.tau == 0:
-            self.base.step()
-            return loss
+    def _advance(self) -> None:
+        """One update of the base optimizer, then the correction."""
         c, lag = self.coefficient, self.lag
         before = [(p, p.detach().clone()) for p in parameters_of(self) if p.grad is not None or p in self.history]
         self.base.step()
@@ -93,7 +85,6 @@ class ErrorFeedback(Wrapper):
                 correction = correction * c
             p.copy_(new + correction)
             self.history[p] = [*history[1:], U]
-        return loss
 
     @torch.no_grad()
     def virtual_parameters(self) -> list[Tensor]:

@@ -65,6 +65,7 @@ class Wrapper(Optimizer):
     """
 
     KEY = "wrapper"  # the wrapper's key in a checkpoint
+    tau: int
 
     def __init__(self, base: Optimizer, skip_nonfinite: bool = False) -> None:
         if not isinstance(base, Optimizer):
@@ -137,11 +138,23 @@ class Wrapper(Optimizer):
 
     # -- step
 
-    def _evaluate(self, closure: Callable[[], Any] | None) -> Any:
-        if closure is None:
-            return None
-        with torch.enable_grad():
-            return closure()
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
+        """One call of the wrapper, see its class; tau = 0 is the base's own step. Returns the closure's value."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        if self._gradients_usable():
+            if self.tau == 0:
+                self.base.step()
+            else:
+                self._advance()
+        return loss
+
+    def _advance(self) -> None:
+        """What the wrapper does with usable gradients where tau > 0."""
+        raise NotImplementedError
 
 
 def check_tau(tau: int) -> int:

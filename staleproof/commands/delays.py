@@ -58,15 +58,15 @@ def run(args: argparse.Namespace) -> int:
 def both_ways(name: str, stages: int, microbatches: int | None) -> tuple[dict[str, Any], list[str]]:
     """The delays as enumerated, and a line for each count whose closed form says otherwise."""
     from pipeline.delays import delays_of
-    from theory.delays import SCHEDULES, block_update_delay, optimizer_step_delay
+    from theory.delays import block_update_delay, has_closed_form, optimizer_step_delay
 
     counted = delays_of(name, stages, microbatches)
     where = f"{name} with {stages} stages and {counted['microbatches']} microbatches"
     differences: list[str] = []
-    counted["closed_form"] = name in SCHEDULES
+    counted["closed_form"] = has_closed_form(name)
     if not counted["closed_form"]:
         return counted, differences
-    formula = [int(delay) for delay in optimizer_step_delay(name, stages, counted["microbatches"])]
+    formula = optimizer_step_delay(name, stages, counted["microbatches"])
     if formula != counted["optimizer_step_delay"]:
         differences.append(
             f"optimizer_step_delay of {where}: closed form {formula}, "

@@ -15,6 +15,7 @@ from pipeline.oracle import largest_difference
 from staleproof.claims import Claim
 from staleproof.presets import Preset
 from staleproof.sections import _training_plan as plan
+from staleproof.sections._training_bound import bound_on_runs
 
 EVIDENCE = "training.json"
 
@@ -119,8 +120,6 @@ def measure(
         progress(0.8 + 0.2 * (done + 1) / len(tasks), "measuring in the oracle")
     _diagnostics(drifts, results)
     _equal_to_processes(real, theorem_runs[0], claims)
-    from staleproof.sections._training_bound import bound_on_runs
-
     results["bound"] = bound_on_runs(
         [theorem_runs[i] for i in sorted(theorem_runs)], max(optimizer_step_delay(real.events)), claims
     )

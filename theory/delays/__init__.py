@@ -21,6 +21,11 @@ SCHEDULES: dict[str, ModuleType] = {
 }
 
 
+def has_closed_form(name: str) -> bool:
+    """True if the schedule's delays are known in closed form here."""
+    return name in SCHEDULES
+
+
 def optimizer_step_delay(name: str, S: int, m: int | None = None) -> list[int]:
     """Optimizer-step delay of each stage in steady state, from the input side.
 

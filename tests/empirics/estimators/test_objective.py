@@ -39,7 +39,7 @@ def test_value_and_gradient_do_not_depend_on_the_chunk(objective, weights):
     assert objective.value(weights) == pytest.approx(value, rel=1e-14)
     whole = forward(objective, slice(None))
     assert whole.item() == pytest.approx(value, rel=1e-13)
-    parameters = objective._parameters()
+    parameters = objective.parameters()
     naive = torch.autograd.grad(whole, list(parameters.values()))
     for (name, _), expected in zip(parameters.items(), naive, strict=True):
         torch.testing.assert_close(gradient[name], expected, rtol=1e-10, atol=1e-14)
@@ -47,7 +47,7 @@ def test_value_and_gradient_do_not_depend_on_the_chunk(objective, weights):
 
 def test_sequence_variance_is_the_mean_square_distance(objective, weights):
     _, full = objective.value_and_gradient(weights)
-    parameters = objective._parameters()
+    parameters = objective.parameters()
     total = 0.0
     for i in range(10):
         one = torch.autograd.grad(forward(objective, slice(i, i + 1)), list(parameters.values()))
@@ -58,7 +58,7 @@ def test_sequence_variance_is_the_mean_square_distance(objective, weights):
 def test_the_variance_of_a_batch_follows_the_batch_size_law(objective, weights):
     # B sequences with replacement: E ||g - grad f||^2 = variance / B, checked by enumeration of all pairs.
     _, full = objective.value_and_gradient(weights)
-    parameters = objective._parameters()
+    parameters = objective.parameters()
     single = [
         torch.cat(
             [g.flatten() for g in torch.autograd.grad(forward(objective, slice(i, i + 1)), list(parameters.values()))]
