@@ -43,7 +43,7 @@ PARTS: dict[str, tuple[str, str]] = {
     ),
 }
 PART_TABLES: dict[str, tuple[str, ...]] = {
-    "delays": ("delays",),
+    "delays": ("delays", "systems"),
     "quadratic": ("quadratic", "stability"),
     "certified": ("certified", "lemmas", "theorems", "enumeration", "tight"),
     "training": ("gap", "oracle", "diagnostics", "constants", "slack"),

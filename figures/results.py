@@ -7,7 +7,8 @@ JSON null, NaN, Infinity or the strings "nan" and "inf": `number` turns all of t
 Shapes of the section files (arrays are lists; an interval is ``{"value", "low", "high", "level", "method", "n"}``):
 
 * ``delays.json``: ``schedules`` (closed form, enumeration, trace of the optimizer-step delay per stage) and
-  ``timelines`` (events with kind, stage, microbatch, step, version, start, end).
+  ``timelines`` (events with kind, stage, microbatch, step, version, start, end, pipeline, device), ``systems`` (the
+  figures of every system side by side).
 * ``quadratic.json``: ``settings`` (predicted and measured loss per step), ``joint`` (the joint test),
   ``stability`` (limits and the growth just below and above).
 * ``certified.json``: ``problem``, ``runs`` (utilisation of each inequality per step, the theorem with its terms),

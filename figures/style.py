@@ -283,6 +283,18 @@ def save(drawing: Drawing, folder: Path) -> tuple[list[Path], bytes]:
     return [write_bytes(folder / f"{drawing.name}.{end}", content) for end, content in contents.items()], png.getvalue()
 
 
+def save_as(drawing: Drawing, path: Path) -> list[Path]:
+    """Write the figure to `path`, in the format of its ending, and its data beside it as CSV; returns both paths."""
+    suffix = path.suffix.lower()
+    if suffix not in (".png", ".pdf", ".svg"):
+        raise InputError(f"figure: {str(path)!r} is not allowed; give a name that ends in .png, .pdf or .svg")
+    stream = io.BytesIO()
+    metadata = {"Date": None} if suffix == ".svg" else {"CreationDate": None} if suffix == ".pdf" else {}
+    drawing.figure.savefig(stream, format=suffix[1:], dpi=PNG_DPI, metadata=metadata)
+    data = path.with_suffix(".csv")
+    return [write_bytes(path, stream.getvalue()), write_bytes(data, csv_bytes(drawing.header, drawing.rows))]
+
+
 def finite_max(values: Sequence[float], default: float = math.nan) -> float:
     """Largest finite value, or `default`."""
     return max((v for v in values if math.isfinite(v)), default=default)

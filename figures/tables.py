@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from figures import tables_certified, tables_training
+from figures import tables_certified, tables_systems, tables_training
 from figures import text as words
 from figures.quadratic_curves import largest_deviation
 from figures.results import Results, Row, child, number, rows, text, whole
@@ -237,6 +237,7 @@ Builder = Callable[[Results], Table | None]
 BUILDERS: dict[str, Builder] = {
     "verdict": verdict,
     "delays": delays,
+    "systems": tables_systems.systems,
     "quadratic": quadratic,
     "stability": stability,
     "certified": tables_certified.certified,

@@ -1,10 +1,11 @@
-"""Figures: the timeline of each schedule, one row per stage, coloured by weight version."""
+"""Figures: the timeline of each schedule, one row per device, coloured by weight version."""
 
 from __future__ import annotations
 
 import math
 import re
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -18,10 +19,12 @@ from figures.results import Results, Row, number, rows, text, whole
 from figures.style import BLACK, Drawing
 
 CAPTION = (
-    "One row per stage. Each box is one microbatch (its number inside): pale for a forward pass, full colour for a "
+    "One row per device. Each box is one microbatch (its number inside): pale for a forward pass, full colour for a "
     "backward pass; the colour is the weight version that the pass reads. Triangles mark optimizer steps. A pass and "
     "the step it feeds part by as many versions as were written between them: that count is the delay."
 )
+SPLIT = " Hatched boxes are weight gradients, split off; the backward is then the gradient of the inputs alone."
+SHARED = " A device holds several stages; the CSV says which stage, and which copy of it, each box belongs to."
 HEADER = (
     "schedule",
     "stages",
@@ -35,19 +38,21 @@ HEADER = (
     "version",
     "start",
     "end",
+    "pipeline",
+    "device",
 )
 SLOTS_PER_STRIP = 40
 STRIPS = 3
-LARGEST_NUMBER = 12
+LARGEST_NUMBER = 24
 _VERSIONS = (style.SKY, style.ORANGE, style.GREEN, style.PINK, style.YELLOW, style.RED, style.BLUE, "#999999")
 
 
 @dataclass(frozen=True)
 class Event:
-    """One forward, backward or step; `version` is the weight version read, or -1 if the file does not say."""
+    """One action of a device; `version` is the weight version read, or -1 if the file does not say."""
 
     kind: str
-    stage: int
+    device: int
     microbatch: int | None
     version: int
     start: float
@@ -58,42 +63,51 @@ def events_of(timeline: Row) -> tuple[list[Event], int]:
     """The drawable events, earliest first, and how many had no finite times or no stage."""
     found, lost = [], 0
     for event in rows(timeline, "events"):
-        start, end, stage = (number(event.get(key)) for key in ("start", "end", "stage"))
-        if not (math.isfinite(start) and math.isfinite(end) and math.isfinite(stage) and end >= start and stage >= 0):
+        start, end, device = (number(event.get(key)) for key in ("start", "end", "device"))
+        if math.isnan(device):
+            device = number(event.get("stage"))
+        if not (math.isfinite(start) and math.isfinite(end) and math.isfinite(device) and end >= start and device >= 0):
             lost += 1
             continue
         microbatch = number(event.get("microbatch"))
         found.append(
             Event(
                 text(event, "kind"),
-                int(stage),
+                int(device),
                 int(microbatch) if math.isfinite(microbatch) else None,
                 whole(event, "version", -1),
                 start,
                 end,
             )
         )
-    return sorted(found, key=lambda e: (e.start, e.stage)), lost
+    return sorted(found, key=lambda e: (e.start, e.device)), lost
 
 
 def _version_colour(version: int) -> str:
     return style.LIGHT if version < 0 else _VERSIONS[version % len(_VERSIONS)]
 
 
-def _draw_strip(axes: Axes, events: list[Event], stages: int, begin: float, span: float, width_points: float) -> None:
-    boxes, faces = [], []
+def _draw_strip(axes: Axes, events: list[Event], devices: int, begin: float, span: float, width_points: float) -> None:
+    boxes: dict[str, list[Rectangle]] = {"pass": [], "weight": []}
+    faces: dict[str, list[Any]] = {"pass": [], "weight": []}
     steps: list[tuple[float, float]] = []
+    first = min(event.start for event in events)
     for event in events:
+        row = devices - 1 - event.device
+        if event.kind == "step" and (begin < event.end or begin == event.end == first) and event.end <= begin + span:
+            steps.append((event.end, row - 0.43))
         if event.end < begin or event.start >= begin + span:
             continue
-        row = stages - 1 - event.stage
-        if event.kind == "step":
-            steps.append((event.end, row - 0.43))
+        if event.kind in ("step", "reduce"):
+            if event.end > event.start:
+                boxes["pass"].append(Rectangle((event.start, row - 0.4), event.end - event.start, 0.8))
+                faces["pass"].append(style.tint(BLACK, 0.35 if event.kind == "step" else 0.7))
             continue
         length = event.end - event.start
         colour = _version_colour(event.version)
-        boxes.append(Rectangle((event.start, row - 0.4), length, 0.8))
-        faces.append(style.tint(colour, 0.62 if event.kind == "forward" else 0.0))
+        layer = "weight" if event.kind == "weight" else "pass"
+        boxes[layer].append(Rectangle((event.start, row - 0.4), length, 0.8))
+        faces[layer].append(style.tint(colour, {"forward": 0.62, "weight": 0.3}.get(event.kind, 0.0)))
         size = min(7.0, 0.9 * width_points * length / span / (0.62 * max(1, len(str(event.microbatch)))))
         inside = begin <= event.start + length / 2 < begin + span
         if event.microbatch is not None and size >= 4.0 and inside:
@@ -108,7 +122,12 @@ def _draw_strip(axes: Axes, events: list[Event], stages: int, begin: float, span
                 color="white" if dark else BLACK,
                 clip_on=True,
             ).set_in_layout(False)
-    axes.add_collection(PatchCollection(boxes, facecolors=faces, edgecolors="white", linewidths=0.5))
+    for layer, hatch in (("pass", ""), ("weight", "////")):
+        if boxes[layer]:
+            patches = PatchCollection(boxes[layer], facecolors=faces[layer], edgecolors="white", linewidths=0.5)
+            if hatch:
+                patches.set_hatch(hatch)
+            axes.add_collection(patches)
     axes.plot(
         [x for x, _ in steps],
         [y for _, y in steps],
@@ -121,9 +140,9 @@ def _draw_strip(axes: Axes, events: list[Event], stages: int, begin: float, span
         linestyle="none",
     )
     axes.set_xlim(begin, begin + span)
-    axes.set_ylim(-0.62, stages - 0.4)
-    axes.set_yticks(range(stages), [str(stages - 1 - row) for row in range(stages)])
-    axes.set_ylabel("stage")
+    axes.set_ylim(-0.62, devices - 0.4)
+    axes.set_yticks(range(devices), [str(devices - 1 - row) for row in range(devices)])
+    axes.set_ylabel("device")
     axes.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=span >= 8))
     axes.grid(visible=False)
     axes.tick_params(axis="y", length=0)
@@ -143,32 +162,40 @@ def _versions_legend(events: list[Event]) -> list[Patch | Line2D]:
     handles += [
         Patch(color=style.tint("#555555", 0.62), label="forward (pale)"),
         Patch(color="#555555", label="backward"),
+    ]
+    if any(e.kind == "weight" for e in events):
+        handles.append(
+            Patch(facecolor=style.tint("#555555", 0.3), edgecolor="white", hatch="////", label="weight gradient")
+        )
+    handles += [
         Line2D([], [], marker="^", color=BLACK, linestyle="none", markersize=4, label="optimizer step"),
     ]
     return handles
 
 
-def _draw_one(timeline: Row, name: str) -> Drawing | None:
+def draw_one(timeline: Row, name: str) -> Drawing | None:
+    """The figure of one timeline; None if it has no event that can be drawn."""
     events, lost = events_of(timeline)
     if not events:
         return None
     schedule, unit = text(timeline, "name", "?"), text(timeline, "unit", "slot")
     source = text(timeline, "source", "clock")
-    stages = max(whole(timeline, "stages", 1), 1 + max(e.stage for e in events))
+    stages = whole(timeline, "stages", 1)
+    devices = max(whole(timeline, "devices", stages), 1 + max(e.device for e in events))
     begin, total = events[0].start, max(e.end for e in events)
     if unit == "s" and total - begin < 1.0:
         events = [replace(e, start=1000 * e.start, end=1000 * e.end) for e in events]
         begin, total, unit = 1000 * begin, 1000 * total, "ms"
-    lengths = [e.end - e.start for e in events if e.kind != "step" and e.end > e.start]
+    lengths = [e.end - e.start for e in events if e.kind not in ("step", "reduce") and e.end > e.start]
     slot = float(np.median(lengths)) if lengths else max(total - begin, 1.0) / SLOTS_PER_STRIP
     slots = max(1.0, (total - begin) / slot)
     strips = min(STRIPS, math.ceil(slots / SLOTS_PER_STRIP - 1e-9))
     span = slot * max(8.0, min(float(SLOTS_PER_STRIP), math.ceil(slots / strips - 1e-9)))
-    height = 0.21 * stages + 0.42
+    height = 0.21 * devices + 0.42
     figure = style.new_figure(style.WIDTH, strips * height + 1.0)
     grid = figure.subplots(strips, 1, squeeze=False)
     for strip, axes in enumerate(grid[:, 0]):
-        _draw_strip(axes, events, stages, begin + strip * span, span, 72 * (style.WIDTH - 0.6))
+        _draw_strip(axes, events, devices, begin + strip * span, span, 72 * (style.WIDTH - 0.6))
     grid[-1, 0].set_xlabel(style.label(f"time ({'slots' if unit == 'slot' else unit})"))
     where = "run on real processes" if source == "trace" else "schedule's clock"
     each_step = max(1, whole(timeline, "microbatches", 1))
@@ -199,6 +226,8 @@ def _draw_one(timeline: Row, name: str) -> Drawing | None:
             e.get("version"),
             number(e.get("start")),
             number(e.get("end")),
+            e.get("pipeline"),
+            e.get("device"),
         )
         for e in rows(timeline, "events")
     ]
@@ -208,7 +237,10 @@ def _draw_one(timeline: Row, name: str) -> Drawing | None:
     if max((e.version for e in events), default=0) >= len(_VERSIONS):
         notes += (f"Colours repeat every {len(_VERSIONS)} versions.",)
     notes += style.counted(lost, "event without times is not drawn.", "events without times are not drawn.")
-    return Drawing(name, f"Timeline of {title}", CAPTION, figure, HEADER, lines, notes)
+    caption = CAPTION + (SPLIT if any(e.kind == "weight" for e in events) else "")
+    if len({e.get("stage") for e in rows(timeline, "events")}) * len({line[-2] for line in lines}) > devices:
+        caption += SHARED
+    return Drawing(name, f"Timeline of {title}", caption, figure, HEADER, lines, notes)
 
 
 def draw(results: Results, largest_number: int = LARGEST_NUMBER) -> list[Drawing]:
@@ -222,7 +254,7 @@ def draw(results: Results, largest_number: int = LARGEST_NUMBER) -> list[Drawing
         name, copy = stem, 2
         while name in names:
             name, copy = f"{stem}_{copy}", copy + 1
-        drawing = _draw_one(timeline, name)
+        drawing = draw_one(timeline, name)
         if drawing is not None:
             names.add(name)
             drawings.append(drawing)

@@ -1,128 +1,145 @@
-"""Delays counted from a table of events: of the clock or of a real run, by the same functions.
+"""Optimizer-step delays counted from a table of events: of the clock or of a real run, by the same functions.
 
-Two counts, never mixed: the optimizer-step delay (how many versions the weights moved between where a gradient was
-computed and what it updates), and the block-update delay of Randomized PipeDream's analysis (single-stage updates by
-any stage in between).
+The optimizer-step delay says how many versions the weights moved between where a gradient was computed and what it
+updates. Where forward and backward read different versions, each has a delay of its own, and their difference is the
+gap. The other count, updates of single stages in between, is in :mod:`pipeline.block_delays`.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
+from fractions import Fraction
+from typing import Any, NamedTuple
 
+from pipeline.block_delays import DEFAULT_CONVENTION, block_update_delay
 from pipeline.clock import simulate
 from pipeline.errors import InputError
 from pipeline.events import Event
 from pipeline.schedules import make_schedule
+from pipeline.schedules.base import Schedule
 
 
-def delays_per_microbatch(events: Sequence[Event]) -> dict[int, list[int]]:
-    """Stage -> optimizer-step delay of every microbatch, in the order in which the steps consume them.
+class MicrobatchDelay(NamedTuple):
+    """Delay of one microbatch's gradient at one stage, in optimizer steps.
 
-    The delay of a gradient taken at version v and applied by the step that writes version w is w - 1 - v.
+    forward, backward: of the version that the forward and the backward read.
+    """
+
+    microbatch: int
+    step: int
+    forward: int
+    backward: int
+
+    @property
+    def delay(self) -> int:
+        """Age of the oldest weights that went into the gradient."""
+        return max(self.forward, self.backward)
+
+    @property
+    def gap(self) -> int:
+        """Versions between forward and backward."""
+        return abs(self.forward - self.backward)
+
+
+def microbatch_delays(events: Sequence[Event]) -> dict[int, list[MicrobatchDelay]]:
+    """Stage -> delay of every microbatch, in order of the microbatches.
+
+    A gradient is complete with its backward, or with its weight gradient where that is split off, and is applied by the
+    next step of its copy, which writes version w: its delay is w - 1 - v if it was taken at version v.
 
     Raises InputError where a gradient is never applied, is applied twice, or is consumed by a wrong step.
     """
-    delays: dict[int, list[int]] = defaultdict(list)
-    pending: dict[int, list[Event]] = defaultdict(list)
-    seen: set[tuple[int, int]] = set()
-    for event in sorted(events, key=lambda e: (e.stage, e.end, e.kind == "step")):
-        if event.kind == "backward":
-            if (event.stage, event.microbatch) in seen:
-                raise InputError(f"microbatch {event.microbatch} has two backwards at stage {event.stage}")
-            seen.add((event.stage, event.microbatch))
-            pending[event.stage].append(event)
+    found: dict[int, list[MicrobatchDelay]] = defaultdict(list)
+    pending: dict[tuple[int, int], list[Event]] = defaultdict(list)
+    read: dict[tuple[str, int, int], int] = {}
+    producer = "weight" if any(event.kind == "weight" for event in events) else "backward"
+    for event in sorted(events, key=lambda e: (e.stage, e.pipeline, e.end, e.kind == "step")):
+        key = (event.kind, event.stage, event.microbatch)
+        if event.kind in ("forward", "backward", "weight"):
+            if key in read:
+                raise InputError(
+                    f"microbatch {event.microbatch} has two {event.kind}s at stage {event.stage}, so its gradient "
+                    "counts twice"
+                )
+            read[key] = event.version
+            if event.kind == producer:
+                pending[event.copy].append(event)
         elif event.kind == "step":
-            for gradient in pending.pop(event.stage, []):
-                if gradient.step != event.step:
+            for g in pending.pop(event.copy, []):
+                if g.step != event.step:
                     raise InputError(
-                        f"the gradient of microbatch {gradient.microbatch} at stage {event.stage} belongs to step "
-                        f"{gradient.step} and was applied by step {event.step}"
+                        f"the gradient of microbatch {g.microbatch} at stage {g.stage} belongs to step {g.step} and "
+                        f"was applied by step {event.step}"
                     )
-                delays[event.stage].append(event.version - 1 - gradient.version)
-    lost = {stage: [e.microbatch for e in left] for stage, left in pending.items() if left}
+                newest = event.version - 1
+                forward = read.get(("forward", g.stage, g.microbatch), g.version)
+                found[g.stage].append(MicrobatchDelay(g.microbatch, g.step, newest - forward, newest - g.version))
+    lost = {copy[0]: [g.microbatch for g in left] for copy, left in pending.items() if left}
     if lost:
         raise InputError(f"gradients that no step applied, by stage: {lost}")
-    return dict(delays)
+    return {stage: sorted(delays) for stage, delays in sorted(found.items())}
+
+
+def delays_per_microbatch(events: Sequence[Event]) -> dict[int, list[int]]:
+    """Stage -> optimizer-step delay of every microbatch, in their order; see :func:`microbatch_delays`."""
+    return {stage: [d.delay for d in delays] for stage, delays in microbatch_delays(events).items()}
 
 
 def optimizer_step_delay(events: Sequence[Event]) -> list[int]:
-    """Steady-state optimizer-step delay of each stage: the largest over the microbatches of the run."""
-    delays = delays_per_microbatch(events)
-    return [max(delays[stage]) for stage in sorted(delays)]
+    """Optimizer-step delay of each stage: the largest over the microbatches of the run, reached in the steady state."""
+    return [max(delays) for delays in delays_per_microbatch(events).values()]
 
 
 def version_mismatch(events: Sequence[Event]) -> int:
     """Largest difference between the versions that a microbatch's forward and backward read at a stage."""
-    forward = {(e.stage, e.microbatch): e.version for e in events if e.kind == "forward"}
-    gaps = [abs(forward[e.stage, e.microbatch] - e.version) for e in events if e.kind == "backward"]
-    return max(gaps, default=0)
+    return max((d.gap for delays in microbatch_delays(events).values() for d in delays), default=0)
 
 
-def block_update_delay(events: Sequence[Event], stages: int) -> dict[str, Any]:
-    """Block-update delays delta_{r,a} of a schedule that steps after every microbatch, in stage order.
+def steps_to_steady_state(schedule: Schedule) -> int:
+    """Optimizer steps of a run that contains start-up and several steady steps."""
+    return 6 * schedule.stages // schedule.microbatches + 4
 
-    Stage order: the history of updates is indexed by (slot, stage), and a read of block r in slot t counts the updates
-    of that slot by stages below r as done (arXiv 2606.03498, section on PipeDream's delay; convention named here).
-    ``events`` come from the clock with F = B = 1; at least 4 S microbatches give a steady state.
 
-    Returns matrix (row a = active stage, column r = block read, both from the input side; steady state), its max,
-    mean and min, startup_max (largest over the whole run) and minimal_max (steady maximum of the smallest delay that
-    returns the same block value).
+def delay_summary(schedule: Schedule) -> dict[str, list[Any]]:
+    """Delays of a schedule by enumeration of its events, one entry per stage, from the input side.
+
+    optimizer_step_delay: largest; mean_delay: mean over the steady steps (exact fractions); backward_delay: largest of
+    the backward; version_gap: largest between forward and backward; gap_microbatches: how many microbatches of a step
+    have a gap, at most; by_microbatch: every delay, start-up first.
     """
-    # The slot of an update is the slot of the backward it follows.
-    updates = sorted((e.start, e.stage, e.microbatch) for e in events if e.kind == "backward")
-    order = [(slot, stage) for slot, stage, _ in updates]
-    by_stage: dict[int, list[int]] = defaultdict(list)
-    for index, (_, stage, _) in enumerate(updates):
-        by_stage[stage].append(index)
-    read_at = {(e.stage, e.microbatch): e.start for e in events if e.kind == "forward"}
-    last = max(e.microbatch for e in events)
-    # Away from the fill (first 2S microbatches) and the drain (last S): there the pattern repeats.
-    first_steady, last_steady = 2 * stages, last - stages
-    if last_steady <= first_steady:
-        raise InputError(f"{last + 1} microbatches are too few for a steady state of {stages} stages")
-    matrix = [[0] * stages for _ in range(stages)]
-    startup_max = minimal_max = 0
-    for index, (_, a, j) in enumerate(updates):
-        for r in range(stages):
-            done = bisect_left(order, (read_at[r, j], r))
-            delay = index - done
-            startup_max = max(startup_max, delay)
-            if first_steady <= j <= last_steady:
-                matrix[a][r] = max(matrix[a][r], delay)
-                # Block r keeps its value until its next update: any state up to there returns the same.
-                following = by_stage[r][bisect_left(by_stage[r], done)] if by_stage[r][-1] >= done else index
-                minimal_max = max(minimal_max, index - min(following, index))
-    entries = [entry for row in matrix for entry in row]
-    return {
-        "max": max(entries),
-        "mean": sum(entries) / len(entries),
-        "min": min(entries),
-        "startup_max": startup_max,
-        "minimal_max": minimal_max,
-        "convention": "stage order",
-        "matrix": matrix,
-    }
+    steps = steps_to_steady_state(schedule)
+    by_stage = microbatch_delays(simulate(schedule, steps))
+    # PipeMare's forwards run 2S microbatches ahead; after that every step is like the one before.
+    settled = -(-2 * schedule.stages // schedule.microbatches) + 1
+    result: dict[str, list[Any]] = defaultdict(list)
+    for delays in by_stage.values():
+        steady = [d for d in delays if d.microbatch >= settled * schedule.microbatches]
+        with_gap: dict[int, int] = defaultdict(int)
+        for d in delays:
+            with_gap[d.step] += d.gap > 0
+        result["optimizer_step_delay"].append(max(d.delay for d in delays))
+        result["mean_delay"].append(Fraction(sum(d.delay for d in steady), len(steady)))
+        result["backward_delay"].append(max(d.backward for d in delays))
+        result["version_gap"].append(max(d.gap for d in delays))
+        result["gap_microbatches"].append(max(with_gap.values()))
+        result["by_microbatch"].append([d.delay for d in delays])
+    return dict(result)
 
 
-def delays_of(name: str, stages: int, microbatches: int | None = None) -> dict[str, Any]:
+def delays_of(
+    name: str, stages: int, microbatches: int | None = None, convention: str = DEFAULT_CONVENTION, **options: Any
+) -> dict[str, Any]:
     """Delays of a schedule by enumeration of its events: name, stages, microbatches, both counts.
 
-    ``block_update_delay`` is None for schedules that do not step after every microbatch.
+    options: see :func:`~pipeline.schedules.make_schedule`. ``block_update_delay`` is None but for PipeDream with a step
+    after every microbatch. Raises InputError for what the schedule does not allow.
     """
-    schedule = make_schedule(name, stages, microbatches)
-    m = schedule.microbatches
-    steps = 6 * stages // m + 4
-    result: dict[str, Any] = {
-        "name": name,
-        "stages": stages,
-        "microbatches": m,
-        "optimizer_step_delay": optimizer_step_delay(simulate(schedule, steps)),
-        "block_update_delay": None,
-    }
-    if m == 1 and not schedule.flushes and name == "pipedream":
-        result["block_update_delay"] = block_update_delay(simulate(schedule, 6 * stages), stages)
+    schedule = make_schedule(name, stages, microbatches, **options)
+    result: dict[str, Any] = {"name": name, "stages": stages, "microbatches": schedule.microbatches}
+    result |= delay_summary(schedule)
+    result["block_update_delay"] = None
+    if name == "pipedream" and schedule.microbatches == 1:
+        events = simulate(schedule, 6 * stages)
+        result["block_update_delay"] = block_update_delay(events, stages, convention)
     return result

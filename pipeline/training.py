@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,7 +18,7 @@ from pipeline.errors import InputError
 from pipeline.models.gpt import GPTConfig, cross_entropy, gpt_layers, partition
 from pipeline.optim.recipes import make_optimizer
 from pipeline.oracle import OracleResult, OracleState, run_oracle
-from pipeline.schedules import make_schedule
+from pipeline.schedules import SCHEDULES, make_schedule
 from pipeline.schedules.base import Schedule, positive_integer
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16}
@@ -28,14 +29,16 @@ CORRECTIONS = ("none", "error-feedback")
 class TrainConfig:
     """Settings of a run. A step is ``microbatches`` x ``sequences`` x ``model.context`` bytes.
 
-    microbatches: m (default: 1 for pipedream, S for the others); lr: None for the optimizer's own; pool: see
-    :class:`ByteBatches`; snapshot_every: keep the weights every so many steps (0: only at the end).
+    microbatches: m (default: 1 for PipeDream, S for the others); policy: of pipedream-2bw for m < S - 1; lr: None for
+    the optimizer's own; pool: see :class:`ByteBatches`; snapshot_every: keep the weights every so many steps (0: only
+    at the end).
     Raises InputError, naming the field, for a value that cannot run.
     """
 
     schedule: str = "pipedream-2bw"
     stages: int = 2
     microbatches: int | None = None
+    policy: str = "refuse"
     sequences: int = 4
     steps: int = 100
     optimizer: str = "adamw"
@@ -56,9 +59,11 @@ class TrainConfig:
             raise InputError(f"seed = {self.seed!r}: allowed are integers of at least 0")
         if self.correction not in CORRECTIONS:
             raise InputError(f"correction = {self.correction!r}: allowed are {', '.join(CORRECTIONS)}")
+        if not self.plan.runs_on_engine:
+            runs = [name for name, cls in SCHEDULES.items() if cls(4, 4).runs_on_engine]
+            raise InputError(f"schedule = {self.schedule!r}: the engine runs {', '.join(runs)}")
         partition(self.model.layers + 2, self.stages)
-        delay = max(self.delays)
-        if self.correction != "none" and self.schedule != "1f1b" and set(self.delays) != {delay}:
+        if self.correction != "none" and len(set(self.delays)) > 1:
             raise InputError(
                 f"correction = {self.correction!r}: allowed with the same delay at every stage; "
                 f"{self.schedule} has {self.delays}"
@@ -68,7 +73,8 @@ class TrainConfig:
 
     @functools.cached_property
     def plan(self) -> Schedule:
-        return make_schedule(self.schedule, self.stages, self.microbatches)
+        options = {} if self.policy == "refuse" else {"policy": self.policy}
+        return make_schedule(self.schedule, self.stages, self.microbatches, **options)
 
     @property
     def parts(self) -> list[range]:
@@ -79,9 +85,9 @@ class TrainConfig:
     def delays(self) -> list[int]:
         """Optimizer-step delay of each stage, counted from the schedule's events."""
         from pipeline.clock import simulate
-        from pipeline.delays import optimizer_step_delay
+        from pipeline.delays import optimizer_step_delay, steps_to_steady_state
 
-        return optimizer_step_delay(simulate(self.plan, 6 * self.stages // self.plan.microbatches + 4))
+        return optimizer_step_delay(simulate(self.plan, steps_to_steady_state(self.plan)))
 
     @property
     def tokens_per_step(self) -> int:
@@ -131,9 +137,13 @@ def train(
 
 #: Age of the weights in microbatches, by schedule: (S, m, s) -> age. The oracle's own statement of each schedule.
 ORACLE_AGES: dict[str, Callable[[int, int, int], int]] = {
+    "gpipe": lambda S, m, s: 0,
     "1f1b": lambda S, m, s: 0,
     "pipedream": lambda S, m, s: S - 1 - s,
+    "pipedream-vertical-sync": lambda S, m, s: S - 1,
     "pipedream-2bw": lambda S, m, s: m,
+    "pipedream-2bw (stall)": lambda S, m, s: m,
+    "pipedream-2bw (uniform)": lambda S, m, s: max(1, math.ceil((S - 1) / m)) * m,
 }
 
 
@@ -152,8 +162,9 @@ def train_oracle(
     config = replace(config, **changes) if changes else config
     S, m = config.stages, config.plan.microbatches
     check_oracle_knows(config.schedule)
-    ages = [ORACLE_AGES[config.schedule](S, m, s) for s, part in enumerate(config.parts) for _ in part]
-    tau = max(0 if config.schedule == "1f1b" else -(-age // m) for age in ages)
+    name = config.schedule if config.policy == "refuse" else f"{config.schedule} ({config.policy})"
+    ages = [ORACLE_AGES[name](S, m, s) for s, part in enumerate(config.parts) for _ in part]
+    tau = max(-(-age // m) for age in ages)
     plain = replace(config, correction="none")
     with one_thread():
         return run_oracle(

@@ -23,6 +23,8 @@ from staleproof.signals import signals_interrupt
 COMMANDS: dict[str, str] = {
     "verify": "check the theory against exact, simulated and real runs, and write a report",
     "delays": "delays of a schedule: closed form and enumeration",
+    "schedule": "one schedule on the clock: timeline, bubble, memory, validity",
+    "compare": "all systems in one table: bubble, delay, memory, throughput",
     "bound": "evaluate or print a convergence bound",
     "train": "train a small model with a schedule, an optimizer and a correction",
     "report": "redraw the report of a result folder without recomputing",

@@ -6,8 +6,9 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,6 +32,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             for item in items:
                 if item.get_closest_marker("gpu"):
                     item.add_marker(pytest.mark.skip(reason="no CUDA device on this machine"))
+
+
+@pytest.fixture(scope="session")
+def two_workers() -> Iterator[Any]:
+    """Two worker processes, started once and shared by the tests that only run jobs on them."""
+    from pipeline.engine.pool import WorkerPool
+
+    with WorkerPool(2, device="cpu") as pool:
+        yield pool
 
 
 @pytest.fixture(scope="session")

@@ -24,6 +24,7 @@ UNITS: dict[str, tuple[int, int]] = {  # text -> (power of f, power of x)
     "f/x": (1, -1),
     "f/x^2": (1, -2),
     "x^2/f": (-1, 2),
+    "t": (0, 0),  # time on the clock of a schedule, which no bound contains
 }
 
 
@@ -170,6 +171,11 @@ _ALL = [
     Quantity("S", "S", "1", COUNT, "number of pipeline stages"),
     Quantity("m", "m", "1", COUNT, "microbatches per optimizer step"),
     Quantity("stage", "s", "1", NATURAL, "index of a pipeline stage, from 0 at the input side"),
+    Quantity("v", "v", "1", COUNT, "model chunks per device of an interleaved pipeline"),
+    Quantity("R", "R", "1", COUNT, "replicas of the model in LocalSGD"),
+    Quantity("t_f", "t_f", "t", NONNEGATIVE, "time of a forward of one microbatch on an S-th of the model"),
+    Quantity("t_b", "t_b", "t", NONNEGATIVE, "time of its backward, weight gradient included"),
+    Quantity("t_w", "t_w", "t", NONNEGATIVE, "time of its weight gradient, a part of t_b"),
     # constants of a problem
     Quantity("L", "L", "f/x^2", NONNEGATIVE, "smoothness in the norm", "smoothness"),
     Quantity(

@@ -84,7 +84,7 @@ class StreamingDriver(PipelineScheduleSingle):
         loss_of: dict[int, Tensor] = {}
         next_forward = 0
         batch_loss = 0.0
-        for kind, j, k in schedule.actions(s, steps):
+        for kind, j, k, *_ in schedule.actions(s, steps):
             if kind == "forward":
                 inputs = targets = None
                 if stage.is_first or stage.is_last:

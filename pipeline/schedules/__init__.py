@@ -1,28 +1,58 @@
-"""Schedules by name. A new one is one file and one line in :data:`SCHEDULES`."""
+"""Schedules by name. A new one is one file (see TEMPLATE.py) and one line in :data:`SCHEDULES`."""
 
 from __future__ import annotations
 
+from dataclasses import fields
+from typing import Any
+
 from pipeline.errors import InputError
-from pipeline.schedules.base import Action, Schedule
+from pipeline.schedules.amdp import AMDP
+from pipeline.schedules.base import Action, Schedule, positive_integer
+from pipeline.schedules.gpipe import GPipe
+from pipeline.schedules.interleaved import Interleaved
+from pipeline.schedules.local_sgd import LocalSGD
 from pipeline.schedules.one_f_one_b import OneFOneB
+from pipeline.schedules.paci import PACI
 from pipeline.schedules.pipedream import PipeDream
 from pipeline.schedules.pipedream_2bw import PipeDream2BW
+from pipeline.schedules.pipedream_vertical_sync import PipeDreamVerticalSync
+from pipeline.schedules.pipemare import PipeMare
+from pipeline.schedules.zb_h1 import ZBH1
 
-SCHEDULES: dict[str, type[Schedule]] = {cls.name: cls for cls in (OneFOneB, PipeDream, PipeDream2BW)}
+SCHEDULES: dict[str, type[Schedule]] = {
+    cls.name: cls
+    for cls in (
+        GPipe,
+        OneFOneB,
+        Interleaved,
+        ZBH1,
+        PipeDream,
+        PipeDreamVerticalSync,
+        PipeDream2BW,
+        PACI,
+        PipeMare,
+        AMDP,
+        LocalSGD,
+    )
+}
 
-#: Microbatches per optimizer step when the user names none: PipeDream steps after each, the others need S.
-DEFAULT_MICROBATCHES = {"pipedream": 1}
 
+def make_schedule(name: str, stages: int, microbatches: int | None = None, **options: Any) -> Schedule:
+    """The schedule ``name`` for S ``stages`` and m ``microbatches`` (None: 1 for PipeDream, S for the others).
 
-def make_schedule(name: str, stages: int, microbatches: int | None = None) -> Schedule:
-    """The schedule ``name`` for S ``stages`` and m ``microbatches`` (default: 1 for PipeDream, S otherwise).
-
-    Raises InputError for an unknown name, or for S and m that the schedule does not allow.
+    options: what else the schedule has: ``chunks`` (interleaved-1f1b), ``policy`` (pipedream-2bw), ``replicas``
+    (localsgd). Raises InputError for an unknown name or option, or for values that the schedule does not allow.
     """
     if name not in SCHEDULES:
         raise InputError(f"schedule {name!r}: allowed are {', '.join(SCHEDULES)}")
-    m = DEFAULT_MICROBATCHES.get(name, stages) if microbatches is None else microbatches
-    return SCHEDULES[name](stages, m)
+    cls = SCHEDULES[name]
+    known = [field.name for field in fields(cls)[2:]]
+    for option in options:
+        if option not in known:
+            raise InputError(f"{option} = {options[option]!r}: {name} has {', '.join(known) or 'no'} options")
+    if microbatches is None:
+        microbatches = cls.default_microbatches or positive_integer("stages", stages)
+    return cls(stages, microbatches, **options)
 
 
 __all__ = ["SCHEDULES", "Action", "Schedule", "make_schedule"]

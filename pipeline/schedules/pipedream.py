@@ -6,6 +6,7 @@ A forward reads the newest version its stage has; the backward of the same micro
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from pipeline.schedules.base import Schedule
 
@@ -17,6 +18,9 @@ class PipeDream(Schedule):
     microbatches: int = 1
 
     name = "pipedream"
+    title = "PipeDream, weight stashing"
+    reference = "Harlap et al. 2018"
+    default_microbatches: ClassVar[int | None] = 1
 
     def version(self, stage: int, microbatch: int) -> int:
         # When stage s starts the forward of microbatch j, the backward of j - (S - 1 - s) - 1 is its latest.
@@ -24,6 +28,6 @@ class PipeDream(Schedule):
         return backwards_done // self.microbatches
 
     def versions_stored(self, stage: int) -> int:
-        # In flight: S - s consecutive microbatches, just before the backward of the oldest, which read versions
-        # floor(i/m) of S - s consecutive i; plus nothing: the newest of them is the newest there is.
+        # Just after a step S - s - 1 microbatches are in flight; they read versions floor(i/m) of as many consecutive
+        # i, and the newest version comes on top.
         return -(-(self.stages - stage - 1) // self.microbatches) + 1

@@ -1,8 +1,8 @@
 """`staleproof delays NAME --stages S`: delays of a schedule, by closed form and by enumeration of its events.
 
 Two counts, never mixed: the optimizer-step delay of each stage, and (for PipeDream) the block-update delay.
-Both are computed twice, from the closed form in theory/ and from the schedule in pipeline/; the command
-refuses to print (exit 1) if they differ.
+Both are computed twice, from the closed form in theory/ and from the schedule in pipeline/; where they differ the
+command prints the enumeration, names the difference and ends with exit 1.
 """
 
 from __future__ import annotations
@@ -10,23 +10,24 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from staleproof.arguments import add_json, integer
-from staleproof.errors import EXIT_CLAIM_FAILED, EXIT_HOLDS, InputError
+from staleproof.arguments import add_json, add_schedule, schedule_of
+from staleproof.errors import EXIT_CLAIM_FAILED, EXIT_HOLDS
 from staleproof.output import emit, emit_json, note
 
-MAX_STAGES = 256  # the enumeration takes time like S^3
+MAX_STAGES = 128  # the enumeration takes time and memory like S^3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
-    parser.add_argument("name", metavar="NAME", nargs="?", help="schedule; --list prints the names")
-    parser.add_argument("--stages", type=integer(1, MAX_STAGES), metavar="S", help="pipeline stages")
+    add_schedule(parser, MAX_STAGES)
     parser.add_argument(
-        "--microbatches",
-        type=integer(1),
-        metavar="m",
-        help="microbatches per optimizer step (default: 1 for pipedream, S for the others)",
+        "--convention",
+        default="stage order",
+        metavar="NAME",
+        help="order of reads and updates in one slot, for block-update delays: 'stage order' (default), physical, "
+        "slot, minimal",
     )
+    parser.add_argument("--derivation", action="store_true", help="print how PipeDream's S^2 delay is derived")
     parser.add_argument("--list", action="store_true", help="print the names of the schedules")
     add_json(parser)
 
@@ -36,50 +37,54 @@ def run(args: argparse.Namespace) -> int:
     from pipeline.schedules import SCHEDULES
 
     if args.list:
-        names = sorted(SCHEDULES)
-        emit_json({"schedules": names}) if args.json else emit("\n".join(names))
+        titles = {name: SCHEDULES[name].title for name in sorted(SCHEDULES)}
+        width = max(map(len, titles))
+        text = "\n".join(f"{name:<{width}}  {title}" for name, title in titles.items())
+        emit_json({"schedules": sorted(SCHEDULES), "titles": titles}) if args.json else emit(text)
         return EXIT_HOLDS
-    if args.name not in SCHEDULES:
-        raise InputError(f"name: {args.name!r} is not one of {', '.join(SCHEDULES)}")
-    if args.stages is None:
-        raise InputError(f"stages: None is not allowed; give --stages with an integer from 1 to {MAX_STAGES}")
-    result, differences = both_ways(args.name, args.stages, args.microbatches)
-    if differences:
-        for line in differences:
-            note(f"staleproof delays: claim failed: {line}")
-        return EXIT_CLAIM_FAILED
+    if args.derivation:
+        return _derivation(args.json)
+    result, differences = both_ways(schedule_of(args, MAX_STAGES), args.convention)
     if args.json:
         emit_json(result)
     else:
         emit(_text(result))
-    return EXIT_HOLDS
+    for line in differences:
+        note(f"staleproof delays: claim failed: {line}")
+    return EXIT_CLAIM_FAILED if differences else EXIT_HOLDS
 
 
-def both_ways(name: str, stages: int, microbatches: int | None) -> tuple[dict[str, Any], list[str]]:
+def both_ways(schedule: Any, convention: str = "stage order") -> tuple[dict[str, Any], list[str]]:
     """The delays as enumerated, and a line for each count whose closed form says otherwise."""
     from pipeline.delays import delays_of
-    from theory.delays import block_update_delay, has_closed_form, optimizer_step_delay
+    from staleproof.agreement import block_differences, closed_form_of, delay_differences, describe, options_of
 
-    counted = delays_of(name, stages, microbatches)
-    where = f"{name} with {stages} stages and {counted['microbatches']} microbatches"
-    differences: list[str] = []
-    counted["closed_form"] = has_closed_form(name)
-    if not counted["closed_form"]:
-        return counted, differences
-    formula = optimizer_step_delay(name, stages, counted["microbatches"])
-    if formula != counted["optimizer_step_delay"]:
-        differences.append(
-            f"optimizer_step_delay of {where}: closed form {formula}, "
-            f"enumeration {counted['optimizer_step_delay']}"
-        )
-    if counted["block_update_delay"] is not None:
-        stated = block_update_delay(stages)
-        for key, value in counted["block_update_delay"].items():
-            if key in stated and stated[key] != value:
-                differences.append(
-                    f"block_update_delay {key} of {where}: closed form {stated[key]}, enumeration {value}"
-                )
+    counted = delays_of(
+        schedule.name, schedule.stages, schedule.microbatches, convention=convention, **options_of(schedule)
+    )
+    counted["closed_form"] = closed_form_of(schedule) is not None
+    differences = [str(difference) for difference in delay_differences(schedule, counted)]
+    if counted["closed_form"] and counted["block_update_delay"] is not None:
+        block = counted["block_update_delay"]
+        differences += map(str, block_differences(describe(schedule), schedule.stages, block))
+    counted["agree"] = not differences if counted["closed_form"] else None
+    counted["mean_delay"] = [float(mean) for mean in counted["mean_delay"]]
     return counted, differences
+
+
+def _derivation(as_json: bool) -> int:
+    from theory.delays.block_update_derivation import derive
+
+    steps = derive()
+    failed = [step for step in steps if not step.holds]
+    if as_json:
+        keys = ("convention", "parity", "name", "left", "relation", "right")
+        emit_json({"steps": [{key: str(getattr(s, key)) for key in keys} | {"holds": s.holds} for s in steps]})
+    else:
+        emit("\n".join(map(str, steps)))
+    for step in failed:
+        note(f"staleproof delays: claim failed: {step}")
+    return EXIT_CLAIM_FAILED if failed else EXIT_HOLDS
 
 
 def _text(result: dict[str, Any]) -> str:
@@ -87,15 +92,26 @@ def _text(result: dict[str, Any]) -> str:
         f"{result['name']}, {result['stages']} stages, {result['microbatches']} microbatches per step",
         f"optimizer-step delay by stage: {' '.join(map(str, result['optimizer_step_delay']))}",
     ]
+    if result["mean_delay"] != result["optimizer_step_delay"]:
+        lines.append(f"mean over the microbatches: {' '.join(f'{mean:g}' for mean in result['mean_delay'])}")
+    if any(result["version_gap"]):
+        lines.append(
+            f"versions between forward and backward: {' '.join(map(str, result['version_gap']))}, "
+            f"on so many microbatches of a step: {' '.join(map(str, result['gap_microbatches']))}"
+        )
     block = result["block_update_delay"]
     if block is not None:
         lines.append(
-            f"block-update delay: max {block['max']}, mean {block['mean']:g}, min {block['min']}, "
-            f"start-up max {block['startup_max']}, minimal max {block['minimal_max']}"
+            f"block-update delay ({block['convention']}): max {block['max']}, mean {block['mean']:g}, "
+            f"min {block['min']}, start-up max {block['startup_max']}, minimal max {block['minimal_max']}"
         )
         lines.append("block-update delay by active stage (row) and block read (column):")
         width = len(str(block["max"]))
         lines += ["  ".join(f"{int(entry):>{width}}" for entry in row) for row in block["matrix"]]
-    agree = "closed form and enumeration agree"
-    lines.append(agree if result["closed_form"] else "by enumeration alone: theory/delays has no closed form")
+    words = {
+        True: "closed form and enumeration agree",
+        False: "closed form and enumeration DIFFER; printed is the enumeration",
+        None: "by enumeration alone: theory/delays has no closed form",
+    }
+    lines.append(words[result["agree"]])
     return "\n".join(lines)

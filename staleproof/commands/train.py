@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from staleproof.arguments import add_json, integer, seed
+from staleproof.arguments import add_json, add_policy, integer, seed
 from staleproof.errors import EXIT_CLAIM_FAILED, EXIT_HOLDS, EXIT_RUN_FAILED, InputError
 from staleproof.output import emit, emit_json, note
 
@@ -31,7 +31,7 @@ def positive(text: str) -> float:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
     add = parser.add_argument
-    add("--schedule", default="pipedream-2bw", metavar="NAME", help="1f1b, pipedream, pipedream-2bw (default)")
+    add("--schedule", default="pipedream-2bw", metavar="NAME", help="default: pipedream-2bw; a wrong one lists all")
     add("--stages", type=integer(1), default=2, metavar="S", help="pipeline stages, one process each (default: 2)")
     add(
         "--microbatches",
@@ -39,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="m",
         help="microbatches per optimizer step (default: 1 for pipedream, S for the others)",
     )
+    add_policy(parser)
     add("--steps", type=integer(1), default=100, metavar="K", help="optimizer steps (default: 100)")
     add("--optimizer", default="adamw", metavar="NAME", help="adamw (default), muon, sgd, lmo")
     add("--lr", type=positive, metavar="X", help="learning rate (default: the optimizer's own)")
@@ -75,6 +76,7 @@ def run(args: argparse.Namespace) -> int:
         schedule=args.schedule,
         stages=args.stages,
         microbatches=args.microbatches,
+        policy=args.policy,
         sequences=args.sequences,
         steps=args.steps,
         optimizer=args.optimizer,

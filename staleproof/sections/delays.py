@@ -1,4 +1,4 @@
-"""Delays: the closed form, the enumeration of the schedule and the trace of a real run, three witnesses.
+"""Schedules: closed form, enumeration of the events, and the trace of real runs, against each other.
 
 The trace is that of two worker processes training the byte-level GPT; its versions are the tags carried by the
 storages that autograd used, never recomputed from the schedule's rule.
@@ -6,7 +6,7 @@ storages that autograd used, never recomputed from the schedule's rule.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,11 @@ from staleproof.presets import Preset
 TITLE = "Delays: closed form, enumeration, trace"
 EVIDENCE = "delays.json"
 LARGEST_S = 8
+LISTED_S = (2, 4, 8)
 TRACED_STAGES = 2
 DRAWN_STAGES = 4
 DRAWN_STEPS = 3
+COMPARED_STAGES, COMPARED_MICROBATCHES = 8, 32
 SAME_VERSION = "forward and backward of a microbatch used the same weight version (tags of the storages)"
 STORED = "each stage held as many weight versions as the schedule counts"
 
@@ -27,44 +29,27 @@ def run(
     preset: Preset, progress: Callable[[float, str], None], folder: Path
 ) -> tuple[dict[str, Any], list[Claim]]:
     """Compare the three witnesses; returns the contents of delays.json and the claims."""
-    from pipeline.clock import simulate
+    from pipeline.clock import Costs, simulate
+    from pipeline.compare import compare
     from pipeline.data.corpus import load_corpus
-    from pipeline.delays import optimizer_step_delay
     from pipeline.engine.pool import WorkerPool
     from pipeline.events import as_rows
+    from pipeline.memory import Sizes
     from pipeline.schedules import SCHEDULES, make_schedule
-    from theory.delays import has_closed_form
-    from theory.delays import optimizer_step_delay as closed_form
 
     claims: list[Claim] = []
     rows: list[dict[str, Any]] = []
     timelines: list[dict[str, Any]] = []
-    for name in SCHEDULES:
-        if not has_closed_form(name):
-            statement = f"{name}: theory/delays has no closed form; two witnesses only"
-            claims.append(Claim.report(f"delays.closed-form.{name}", statement, None, evidence=EVIDENCE))
-            continue
-        worst, place = 0, ""
-        for S in range(1, LARGEST_S + 1):
-            for m in (1,) if name == "pipedream" else sorted({max(S - 1, 1), S}):
-                schedule = make_schedule(name, S, m)
-                events = simulate(schedule, 6 * S // m + 4)
-                stated, counted = closed_form(name, S, m), optimizer_step_delay(events)
-                witnesses = {"closed_form": stated, "enumeration": counted, "trace": None}
-                rows.append({"name": name, "stages": S, "microbatches": m, "optimizer_step_delay": witnesses})
-                gap = _distance(stated, counted)
-                if gap > worst:
-                    worst, place = gap, f"S = {S}, m = {m}: closed form {stated}, enumeration {counted}"
-        statement = f"{name}: optimizer-step delay, closed form = enumeration for S = 1..{LARGEST_S}"
-        claims.append(
-            Claim.equality(f"delays.closed-form.{name}", statement, worst, place=place, evidence=EVIDENCE)
-        )
-    claims.append(_block_update())
-    progress(0.1, "starting two worker processes")
+    for index, name in enumerate(SCHEDULES):
+        progress(0.3 * index / len(SCHEDULES), f"closed form and enumeration of {name}")
+        rows += _closed_form(name, claims)
+    claims += [_block_update(), _derivation()]
+    progress(0.35, "starting two worker processes")
     text = load_corpus(preset.corpus).text
+    traced = [name for name in SCHEDULES if make_schedule(name, DRAWN_STAGES).runs_on_engine]
     with WorkerPool(TRACED_STAGES) as pool:
-        for index, name in enumerate(SCHEDULES):
-            progress(0.2 + 0.25 * index, f"tracing {name} on {TRACED_STAGES} processes")
+        for index, name in enumerate(traced):
+            progress(0.4 + 0.55 * index / len(traced), f"tracing {name} on {TRACED_STAGES} processes")
             row, drawn = _trace(name, preset, text, pool, claims)
             rows.append(row)
             if drawn is not None:
@@ -76,13 +61,94 @@ def run(
             {
                 "name": name,
                 "stages": DRAWN_STAGES,
+                "devices": schedule.devices,
                 "microbatches": schedule.microbatches,
                 "source": "clock",
                 "unit": "slot",
-                "events": as_rows(simulate(schedule, steps, forward=1, backward=2)),
+                "events": as_rows(simulate(schedule, steps, Costs(forward=1, backward=2))),
             }
         )
-    return {"schedules": rows, "timelines": timelines}, claims
+    # A billion fp32 parameters with AdamW, as `staleproof compare` has them.
+    sizes = Sizes(weights=4e9, gradients=4e9, optimizer=8e9, activations=4e9, boundary=16e6)
+    systems = {
+        "stages": COMPARED_STAGES,
+        "microbatches": COMPARED_MICROBATCHES,
+        "systems": compare(COMPARED_STAGES, COMPARED_MICROBATCHES, Costs(forward=1, backward=2), sizes),
+    }
+    return {"schedules": rows, "timelines": timelines, "systems": systems}, claims
+
+
+def _sized(name: str, S: int, m: int) -> Any | None:
+    """The schedule at S and m (PipeDream: a step after every microbatch), or None if it does not allow them."""
+    from pipeline.errors import InputError
+    from pipeline.schedules import make_schedule
+
+    try:
+        return make_schedule(name, S, 1 if name == "pipedream" else m)
+    except InputError:
+        return None
+
+
+def _closed_form(name: str, claims: list[Claim]) -> list[dict[str, Any]]:
+    """Everything closed about one schedule against the enumeration, for S = 1..LARGEST_S; the rows to list."""
+    from pipeline.delays import delay_summary
+    from pipeline.validity import check
+    from staleproof import agreement
+
+    rows: list[dict[str, Any]] = []
+    differences: dict[str, list[str]] = {"closed-form": [], "memory": [], "clock": [], "valid": []}
+    pairs = [(S, m) for S in range(1, LARGEST_S + 1) for m in sorted({max(S - 1, 1), S, 2 * S})]
+    schedules = [s for s in dict.fromkeys(_sized(name, S, m) for S, m in pairs) if s is not None]
+    form = agreement.closed_form_of(schedules[-1])
+    for schedule in schedules:
+        counted = delay_summary(schedule)
+        if form is not None:
+            differences["closed-form"] += map(str, agreement.delay_differences(schedule, counted))
+            differences["memory"] += map(str, agreement.memory_differences(schedule))
+            differences["clock"] += map(str, agreement.time_differences(schedule, 1, 2))
+        differences["valid"] += [f"{agreement.describe(schedule)}: {problem}" for problem in _problems(check(schedule))]
+        if schedule.stages in LISTED_S:
+            stated = None
+            if form is not None:
+                values = agreement.values_of(schedule)
+                stated = [int(form.evaluate("delay", **values, stage=s)) for s in range(schedule.model_stages)]
+            witnesses = {"closed_form": stated, "enumeration": counted["optimizer_step_delay"], "trace": None}
+            rows.append(_row(name, schedule, witnesses))
+    where = f"for S = 1..{LARGEST_S}"
+    statements = {
+        "closed-form": f"optimizer-step delay (largest, mean, backward, gap), closed form = enumeration {where}",
+        "memory": f"weight versions and microbatches in flight, closed form = enumeration {where}",
+        "clock": f"period, fill and drain, bubble at F = 1, B = 2, closed form = clock {where}",
+        "valid": f"dependencies, gradients counted once, versions that exist, no deadlock with buffered sends {where}",
+    }
+    for claim, found in differences.items():
+        if form is None and claim != "valid":
+            continue
+        claims.append(_equality(f"delays.{claim}.{name}", f"{name}: {statements[claim]}", found))
+    if form is None:
+        statement = f"{name}: theory/delays has no closed form; two witnesses only"
+        claims.append(Claim.report(f"delays.closed-form.{name}", statement, None, evidence=EVIDENCE))
+    return rows
+
+
+def _problems(validity: Any) -> list[str]:
+    blocked = validity.deadlocks["buffered"]
+    return [*validity.problems, *([blocked] if blocked is not None else [])]
+
+
+def _equality(name: str, statement: str, differences: Iterable[str]) -> Claim:
+    """A claim that there are no differences; the first is the place."""
+    found = list(differences)
+    return Claim.equality(name, statement, len(found), place=found[0] if found else "", evidence=EVIDENCE)
+
+
+def _row(name: str, schedule: Any, witnesses: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "stages": schedule.stages,
+        "microbatches": schedule.microbatches,
+        "optimizer_step_delay": witnesses,
+    }
 
 
 def _distance(a: list[int], b: list[int]) -> int:
@@ -90,29 +156,33 @@ def _distance(a: list[int], b: list[int]) -> int:
 
 
 def _block_update() -> Claim:
-    """PipeDream's block-update delays: every entry and every summary, S = 1..8."""
-    from pipeline.delays import delays_of
-    from theory.delays import block_update_delay as closed_form
+    """PipeDream's block-update delays: every entry and every summary, under every convention."""
+    from pipeline.block_delays import CONVENTIONS, block_update_delay
+    from pipeline.clock import simulate
+    from pipeline.schedules import make_schedule
+    from staleproof.agreement import block_differences
 
-    worst, place = 0.0, ""
+    found: list[str] = []
     for S in range(1, LARGEST_S + 1):
-        counted = delays_of("pipedream", S)["block_update_delay"]
-        stated = closed_form(S)
-        for key in ("max", "mean", "min", "startup_max", "minimal_max"):
-            gap = abs(float(stated[key]) - counted[key])
-            if not gap <= worst:
-                worst, place = gap, f"S = {S}, {key}: {stated[key]} against {counted[key]}"
-        for a in range(S):
-            gap = _distance([int(entry) for entry in stated["matrix"][a]], counted["matrix"][a])
-            if gap > worst:
-                worst, place = gap, f"S = {S}, active stage {a}"
-    return Claim.equality(
+        events = simulate(make_schedule("pipedream", S), 6 * S)
+        for convention in CONVENTIONS:
+            found += map(str, block_differences(f"S = {S}", S, block_update_delay(events, S, convention)))
+    return _equality(
         "delays.block-update.pipedream",
-        f"pipedream: block-update delays (matrix, max, mean, min, start-up), closed form = enumeration for "
-        f"S = 1..{LARGEST_S}",
-        worst,
-        place=place,
-        evidence=EVIDENCE,
+        f"pipedream: block-update delays (matrix, max, mean, min, start-up; {', '.join(CONVENTIONS)}), closed form = "
+        f"enumeration for S = 1..{LARGEST_S}",
+        found,
+    )
+
+
+def _derivation() -> Claim:
+    from theory.delays.block_update_derivation import derive
+
+    return _equality(
+        "delays.derivation.pipedream",
+        "pipedream: largest, smallest and mean block-update delay and S^2 - S/2 + O(1) follow from the entries, by "
+        "computer algebra for every even and odd S",
+        [str(step) for step in derive() if not step.holds],
     )
 
 
@@ -132,20 +202,20 @@ def _trace(
     config = TrainConfig(
         schedule=name,
         stages=TRACED_STAGES,
+        microbatches=1 if name == "pipedream" else TRACED_STAGES,
         sequences=preset.microbatch_sequences,
         steps=max(preset.trace_batches, 4),
         seed=preset.seed,
         model=model_config(preset),
     )
-    m = config.plan.microbatches
     enumerated = simulate(config.plan, config.steps)
-    stated = closed_form(name, TRACED_STAGES, m) if has_closed_form(name) else None
-    row: dict[str, Any] = {"name": name, "stages": TRACED_STAGES, "microbatches": m}
-    row["optimizer_step_delay"] = {
+    stated = closed_form(name, TRACED_STAGES, config.plan.microbatches) if has_closed_form(name) else None
+    witnesses: dict[str, Any] = {
         "closed_form": stated,
         "enumeration": optimizer_step_delay(enumerated),
         "trace": None,
     }
+    row = _row(name, config.plan, witnesses)
     statement = (
         f"{name}: on {TRACED_STAGES} real processes every microbatch's delay, start-up included, is that of the "
         f"enumeration{'' if stated is None else ', and its steady state is the closed form'}"
@@ -160,8 +230,7 @@ def _trace(
         pool.restart()  # a failed run ends its workers
         return row, None
     traced, counted = delays_per_microbatch(result.events), delays_per_microbatch(enumerated)
-    steady = optimizer_step_delay(result.events)
-    row["optimizer_step_delay"]["trace"] = steady
+    witnesses["trace"] = steady = optimizer_step_delay(result.events)
     gap = max(_distance(traced[s], counted[s]) for s in counted)
     if stated is not None:
         gap += _distance(steady, stated)
@@ -188,4 +257,3 @@ def _trace(
     drawn = {**row, "source": "trace", "unit": "s", "events": as_rows(result.events)}
     drawn.pop("optimizer_step_delay")
     return row, drawn
-

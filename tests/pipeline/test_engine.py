@@ -28,7 +28,10 @@ SMALL = TrainConfig(steps=6, sequences=2, dtype="float64", model=MODEL, snapshot
     [
         ("1f1b", 1, "sgd", "none"),
         ("1f1b", 4, "adamw", "none"),
+        ("gpipe", 3, "adamw", "none"),
         ("pipedream", 1, "muon", "none"),
+        ("pipedream-vertical-sync", 1, "adamw", "none"),
+        ("pipedream-vertical-sync", 1, "sgd", "error-feedback"),
         ("pipedream", 2, "adamw", "none"),
         ("pipedream-2bw", 1, "adamw", "none"),
         ("pipedream-2bw", 2, "muon", "error-feedback"),
@@ -54,7 +57,17 @@ def test_the_comparison_can_fail(two_workers):
         assert "step" in place
 
 
-@pytest.mark.parametrize("schedule", sorted(SCHEDULES))
+RUNNABLE = [name for name, cls in SCHEDULES.items() if cls(4, 4).runs_on_engine]
+
+
+def test_what_the_engine_runs():
+    assert RUNNABLE == ["gpipe", "1f1b", "pipedream", "pipedream-vertical-sync", "pipedream-2bw"]
+    for schedule in set(SCHEDULES) - set(RUNNABLE):
+        with pytest.raises(InputError, match=f"schedule = '{schedule}': the engine runs gpipe, 1f1b, "):
+            TrainConfig(schedule=schedule, stages=4, microbatches=4, model=MODEL)
+
+
+@pytest.mark.parametrize("schedule", RUNNABLE)
 def test_the_trace_is_the_enumeration(two_workers, schedule):
     config = replace(SMALL, schedule=schedule)
     result = train(config, TEXT, two_workers)
@@ -72,9 +85,14 @@ def test_the_trace_is_the_enumeration(two_workers, schedule):
 @pytest.mark.parametrize("S", [1, 4])
 def test_other_numbers_of_stages_equal_the_oracle(S):
     with WorkerPool(S, device="cpu") as pool:
-        for schedule in sorted(SCHEDULES):
-            for m in {1: (1, 2), 4: (3, 4, 8)}[S]:
-                config = replace(SMALL, stages=S, schedule=schedule, microbatches=m, optimizer="muon", steps=4)
+        cases = [(schedule, m, "refuse") for schedule in RUNNABLE for m in {1: (1, 2), 4: (3, 4, 8)}[S]]
+        if S == 4:  # fewer microbatches than S - 1: the devices wait, or the delay grows to 2 and to 3
+            cases += [("pipedream-2bw", m, policy) for m in (1, 2) for policy in ("stall", "uniform")]
+        for schedule, m, policy in cases:
+            plain = replace(SMALL, stages=S, schedule=schedule, microbatches=m, policy=policy, steps=5)
+            corrections = ("none", "error-feedback") if policy != "refuse" else ("none",)
+            for correction in corrections:
+                config = replace(plain, correction=correction, optimizer="muon")
                 engine, oracle = train(config, TEXT, pool), train_oracle(config, TEXT)
                 assert largest_difference(engine.snapshots, oracle.snapshots) == (0.0, ""), (schedule, m)
                 enumerated = delays_per_microbatch(simulate(config.plan, config.steps))

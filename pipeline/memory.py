@@ -1,0 +1,163 @@
+"""Peak memory of each device, counted from the events of a schedule or of a run.
+
+What lives when: a weight version until the last action that reads it, and the newest always; a gradient buffer of a
+copy from the first backward of a batch to its step; a microbatch's activations from its forward to its backward (to
+its weight gradient, where that is split off), or, with recomputation, its stage input alone until the backward runs
+the forward again.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+from pipeline.clock import PerStage, simulate
+from pipeline.errors import InputError
+from pipeline.events import Event
+from pipeline.schedules.base import Schedule
+
+Copy = tuple[int, int]  # (stage, pipeline)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Bytes of the whole model (spread evenly over its stages) or, as a sequence, of each stage.
+
+    weights: one version; gradients: one buffer; optimizer: its state; activations: of one microbatch; boundary: of one
+    microbatch's message between two stages, which is what recomputation keeps (a number, for every stage).
+    Raises InputError, naming the field, for negative or non-finite values.
+    """
+
+    weights: PerStage = 1
+    gradients: PerStage = 1
+    optimizer: PerStage = 2
+    activations: PerStage = 1
+    boundary: float = 0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            for number in value if isinstance(value, Sequence) and not isinstance(value, str) else (value,):
+                if isinstance(number, bool) or not (isinstance(number, int | float) and 0 <= number < float("inf")):
+                    raise InputError(f"{field.name} = {number!r}: allowed are finite numbers of bytes, at least 0")
+
+    def of_stage(self, field: str, stage: int, schedule: Schedule) -> float:
+        """Bytes of one stage. Raises InputError for a sequence of the wrong length."""
+        value = getattr(self, field)
+        if not isinstance(value, Sequence):
+            return float(value) / schedule.model_stages
+        if len(value) != schedule.model_stages:
+            raise InputError(
+                f"{field} = {list(value)!r}: allowed are one number, or {schedule.model_stages} of them, one for each "
+                f"stage of {schedule.name}"
+            )
+        return float(value[stage])
+
+
+@dataclass(frozen=True)
+class DeviceMemory:
+    """Peaks of one device.
+
+    versions: weight versions of one copy, by stage; in_flight: microbatches between forward and backward, by stage,
+    over the copies of it that the device holds; in_flight_total: over all its stages. Each is a maximum over the run.
+    weights, gradients, optimizer, activations: bytes at the moment of the largest sum; total: that sum.
+    """
+
+    versions: dict[int, int]
+    in_flight: dict[int, int]
+    in_flight_total: int
+    weights: float
+    gradients: float
+    optimizer: float
+    activations: float
+
+    @property
+    def total(self) -> float:
+        """Bytes at the peak."""
+        return self.weights + self.gradients + self.optimizer + self.activations
+
+
+#: One unit of weights, one of gradients, two of optimizer state (AdamW), one of activations, spread over the stages.
+EVEN = Sizes()
+
+
+def peak_memory(
+    events: Sequence[Event], schedule: Schedule, sizes: Sizes = EVEN, recompute: bool = False
+) -> list[DeviceMemory]:
+    """Peaks of each device over the events of a run; with ``recompute`` activations are recomputed in the backward.
+
+    Raises InputError for sizes that do not fit the schedule.
+    """
+    by_device: dict[int, list[Event]] = defaultdict(list)
+    for event in events:
+        by_device[event.device].append(event)
+    return [
+        _Ledger(schedule, device, sizes, recompute).read(sorted(by_device[device], key=lambda e: e.start))
+        for device in range(schedule.devices)
+    ]
+
+
+def memory(schedule: Schedule, sizes: Sizes = EVEN, recompute: bool = False) -> list[DeviceMemory]:
+    """Peaks of each device over a run on the clock that is long enough to reach the steady state."""
+    steps = 4 + -(-4 * schedule.stages // schedule.microbatches)
+    return peak_memory(simulate(schedule, steps), schedule, sizes, recompute)
+
+
+class _Ledger:
+    """What one device holds, action by action."""
+
+    def __init__(self, schedule: Schedule, device: int, sizes: Sizes, recompute: bool) -> None:
+        self.copies = schedule.copies(device)
+        self.recompute = recompute
+        self.frees = "weight" if schedule.splits_backward else "backward"
+
+        def bytes_of(field: str) -> dict[Copy, float]:
+            return {copy: sizes.of_stage(field, copy[0], schedule) for copy in self.copies}
+
+        self.weights, self.gradients, self.activations = map(bytes_of, ("weights", "gradients", "activations"))
+        self.boundary = float(sizes.boundary)
+        # Where copies share their weights, one of them steps and the others receive.
+        owned = [copy for copy in self.copies if copy[1] == 0 or not schedule.shares_weights]
+        self.optimizer = sum(bytes_of("optimizer")[copy] for copy in owned)
+
+    def read(self, events: list[Event]) -> DeviceMemory:
+        passes = ("forward", "backward", "weight")
+        last_read = {(e.copy, e.version): n for n, e in enumerate(events) if e.kind in passes}
+        held: dict[Copy, set[int]] = {copy: {0} for copy in self.copies}
+        microbatches: dict[Copy, set[int]] = {copy: set() for copy in self.copies}
+        buffers: dict[Copy, set[int]] = {copy: set() for copy in self.copies}
+        versions = dict.fromkeys((stage for stage, _ in self.copies), 0)
+        in_flight = dict.fromkeys(versions, 0)
+        together = 0
+        best = (0.0, 0.0, 0.0)
+        for n, event in enumerate(events):
+            copy, running = event.copy, 0.0
+            if event.kind == "forward":
+                microbatches[copy].add(event.microbatch)
+            elif event.kind in ("backward", "weight"):
+                if event.kind == self.frees:
+                    buffers[copy].add(event.step)
+                if self.recompute and event.kind == "backward":
+                    running = self.activations[copy]
+            elif event.kind == "step":
+                alive = {v for v in held[copy] if last_read.get((copy, v), -1) > n}
+                held[copy] = alive | {event.version}
+            versions[event.stage] = max(versions[event.stage], len(held[copy]))
+            flying = dict.fromkeys(versions, 0)
+            for (stage, _), which in microbatches.items():
+                flying[stage] += len(which)
+            in_flight[event.stage] = max(in_flight[event.stage], flying[event.stage])
+            together = max(together, sum(flying.values()))
+            kept = dict.fromkeys(self.copies, self.boundary) if self.recompute else self.activations
+            now = (
+                sum(len(held[c]) * self.weights[c] for c in self.copies),
+                sum(len(buffers[c]) * self.gradients[c] for c in self.copies),
+                sum(len(microbatches[c]) * kept[c] for c in self.copies) + running,
+            )
+            best = max(best, now, key=sum)
+            if event.kind == self.frees:
+                microbatches[copy].discard(event.microbatch)
+            elif event.kind == "step":
+                buffers[copy].discard(event.step)
+        return DeviceMemory(versions, in_flight, together, best[0], best[1], self.optimizer, best[2])

@@ -1,0 +1,117 @@
+"""Where theory and schedule meet: every closed form of a schedule against the enumeration of its events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+#: Quantities of theory's ClosedForm against keys of pipeline's delay_summary.
+DELAYS = {
+    "delay": "optimizer_step_delay",
+    "mean_delay": "mean_delay",
+    "backward_delay": "backward_delay",
+    "version_gap": "version_gap",
+    "gap_microbatches": "gap_microbatches",
+}
+
+
+class Difference(NamedTuple):
+    """A closed form and an enumeration that are not equal; ``where`` names the schedule, its stage or durations."""
+
+    quantity: str
+    where: str
+    stated: Any
+    counted: Any
+
+    def __str__(self) -> str:
+        return f"{self.quantity} of {self.where}: closed form {self.stated}, enumeration {self.counted}"
+
+
+def describe(schedule: Any) -> str:
+    """The schedule in words."""
+    return f"{schedule.name} with {schedule.stages} stages and {schedule.microbatches} microbatches"
+
+
+def closed_form_of(schedule: Any) -> Any | None:
+    """theory's closed forms for this schedule and its options, or None."""
+    from theory.delays import closed_form
+
+    return closed_form(schedule.name, getattr(schedule, "policy", "refuse"))
+
+
+def values_of(schedule: Any) -> dict[str, int]:
+    """The schedule's numbers under theory's symbols."""
+    options = {"v": getattr(schedule, "chunks", None), "R": getattr(schedule, "replicas", None)}
+    given = {symbol: value for symbol, value in options.items() if value is not None}
+    return {"S": schedule.stages, "m": schedule.microbatches, **given}
+
+
+def options_of(schedule: Any) -> dict[str, Any]:
+    """What the schedule was made with beside S and m."""
+    from dataclasses import fields
+
+    return {f.name: getattr(schedule, f.name) for f in fields(schedule)[2:]}
+
+
+def block_differences(where: str, stages: int, counted: dict[str, Any]) -> Iterator[Difference]:
+    """PipeDream's block-update delays as enumerated, under the convention they name: every entry and every summary."""
+    from theory.delays import block_update_delay
+
+    stated = block_update_delay(stages, counted["convention"])
+    for key, value in counted.items():
+        if stated[key] != value:
+            yield Difference(f"block_update_delay {key}", f"{where}, {counted['convention']}", stated[key], value)
+
+
+def delay_differences(schedule: Any, summary: dict[str, list[Any]] | None = None) -> Iterator[Difference]:
+    """Delays by stage, start-up included in the maxima. summary: pipeline's ``delay_summary``, if it is there."""
+    from pipeline.delays import delay_summary
+
+    form, values = closed_form_of(schedule), values_of(schedule)
+    if form is None:
+        return
+    counted = delay_summary(schedule) if summary is None else summary
+    for quantity, key in DELAYS.items():
+        for stage, found in enumerate(counted[key]):
+            stated = form.evaluate(quantity, **values, stage=stage)
+            if stated != found:
+                yield Difference(quantity, f"{describe(schedule)}, stage {stage}", stated, found)
+
+
+def memory_differences(schedule: Any) -> Iterator[Difference]:
+    """Weight versions and microbatches in flight: by stage, and in total by device."""
+    from pipeline.memory import memory
+
+    form, values = closed_form_of(schedule), values_of(schedule)
+    if form is None:
+        return
+    for device, peak in enumerate(memory(schedule)):
+        by_stage = [("versions", stage, count) for stage, count in peak.versions.items()]
+        if form.in_flight is not None:
+            by_stage += [("in_flight", stage, count) for stage, count in peak.in_flight.items()]
+        for quantity, place, found in (*by_stage, ("in_flight_total", device, peak.in_flight_total)):
+            stated = form.evaluate(quantity, **values, stage=place)
+            if stated != found:
+                yield Difference(quantity, f"{describe(schedule)}, at {place}", stated, found)
+
+
+def time_differences(schedule: Any, t_f: int, t_b: int, t_w: int | Fraction | None = None) -> Iterator[Difference]:
+    """Period, fill and drain, and bubble for these durations, where they meet the conditions of the closed form."""
+    from pipeline.clock import Costs
+    from pipeline.timing import timing
+
+    form = closed_form_of(schedule)
+    if form is None:
+        return
+    weight = Fraction(t_b, 2) if t_w is None else t_w
+    values: dict[str, Any] = {**values_of(schedule), "t_f": t_f, "t_b": t_b, "t_w": weight}
+    found = timing(schedule, Costs(t_f, t_b, weight if schedule.splits_backward else None))
+    for quantity in ("period", "fill_and_drain", "bubble"):
+        if getattr(form, quantity) is None or form.missed(quantity, **values):
+            continue
+        stated = form.evaluate(quantity, **values)
+        counted = getattr(found, quantity)
+        if stated != counted or not found.exact:
+            where = f"{describe(schedule)}, t_f = {t_f}, t_b = {t_b}, t_w = {weight}"
+            yield Difference(quantity, where, stated, counted)

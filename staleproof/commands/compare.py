@@ -1,0 +1,87 @@
+"""`staleproof compare`: every system in one table, at given depth, microbatches, durations and bytes."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from staleproof.arguments import add_json, integer
+from staleproof.costs import add_costs, add_sizes, costs_of, readable_bytes, sizes_of
+from staleproof.errors import EXIT_HOLDS, InputError
+from staleproof.output import emit, emit_json
+
+MAX_STAGES = 64
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the command."""
+    add = parser.add_argument
+    add("--stages", type=integer(1, MAX_STAGES), required=True, metavar="S", help="pipeline stages, one device each")
+    add("--microbatches", type=integer(1), required=True, metavar="m", help="microbatches per optimizer step")
+    add("--csv", action="store_true", help="print CSV only, at full precision")
+    add("--latex", action="store_true", help="print a LaTeX table only")
+    add_json(parser)
+    add_costs(parser)
+    add_sizes(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compare and print."""
+    from pipeline.compare import compare
+
+    chosen = [name for name in ("json", "csv", "latex") if getattr(args, name)]
+    if len(chosen) > 1:
+        raise InputError(f"{chosen[1]}: not together with --{chosen[0]}; give one of --json, --csv, --latex")
+    rows = compare(args.stages, args.microbatches, costs_of(args), sizes_of(args), args.recompute)
+    if args.tokens is not None:
+        for row in rows:
+            if row["note"] is None:
+                row["tokens_per_time"] = args.tokens * row["microbatches_per_time"]
+    if args.json:
+        emit_json({"stages": args.stages, "microbatches": args.microbatches, "systems": rows})
+    elif chosen:
+        from figures.table import table_csv, table_latex
+        from figures.tables_systems import systems_table
+
+        table = systems_table(rows, args.stages, args.microbatches)
+        emit((table_latex(table) if args.latex else table_csv(table).decode()).rstrip("\n"))
+    else:
+        emit(_text(rows, args))
+    return EXIT_HOLDS
+
+
+HEADER = ("system", "m", "bubble", "delay", "mean", "gap", "versions", "in flight", "memory", "throughput")
+
+
+def _text(rows: list[dict[str, Any]], args: argparse.Namespace) -> str:
+    lines: list[tuple[str, ...]] = [HEADER]
+    for row in rows:
+        if row["note"] is None:
+            lines.append(
+                (
+                    row["name"],
+                    str(row["microbatches"]),
+                    f"{100 * row['bubble']:.1f} %",
+                    str(row["delay"]),
+                    f"{row['mean_delay']:.3g}",
+                    str(row["version_gap"]),
+                    str(row["versions"]),
+                    str(row["in_flight"]),
+                    readable_bytes(row["bytes"]),
+                    "-" if row["relative_throughput"] is None else f"{row['relative_throughput']:.3f}",
+                )
+            )
+    if args.tokens is not None:
+        rates = ["tokens/time", *(f"{row['tokens_per_time']:.4g}" for row in rows if row["note"] is None)]
+        lines = [(*line, rate) for line, rate in zip(lines, rates, strict=True)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    text = [
+        "  ".join([line[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(line[1:], widths[1:], strict=True))])
+        for line in lines
+    ]
+    text += [f"{row['name']}: {row['note']}" for row in rows if row["note"] is not None]
+    text.append(
+        "m: microbatches per step. delay, mean: of gradients in optimizer steps, at the worst stage. gap: versions "
+        "between a\nforward and its backward. memory: of the device that needs most. throughput: against 1f1b."
+    )
+    return "\n".join(text)

@@ -1,0 +1,101 @@
+"""Options for durations and sizes, the same in every command that puts a schedule on the clock."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from fractions import Fraction
+from typing import Any
+
+from staleproof.arguments import integer
+
+Duration = int | Fraction
+
+
+def duration(text: str) -> Duration:
+    """A number >= 0, kept exactly: 2, 0.5, 1e-3 or 1/3."""
+    try:
+        rough = float(Fraction(text)) if "/" in text else float(text)
+        if not (math.isfinite(rough) and rough >= 0):
+            raise ValueError
+        exact = Fraction(text) if rough > 0 else Fraction(0)
+    except (ValueError, ZeroDivisionError, OverflowError):
+        raise argparse.ArgumentTypeError(f"{text!r} is not allowed; give a finite number >= 0") from None
+    return exact.numerator if exact.denominator == 1 else exact
+
+
+def durations(text: str) -> Duration | list[Duration]:
+    """One duration, or one for each stage, separated by commas."""
+    return [duration(part) for part in text.split(",")] if "," in text else duration(text)
+
+
+def positive_duration(text: str) -> Duration:
+    """A number > 0, kept exactly."""
+    value = duration(text)
+    if value == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not allowed; give a finite number > 0")
+    return value
+
+
+def sizes(text: str) -> float | list[float]:
+    """Bytes of the whole model, or of each stage, separated by commas."""
+    found = [float(duration(part)) for part in text.split(",")]
+    return found if "," in text else found[0]
+
+
+def add_costs(parser: argparse.ArgumentParser) -> None:
+    """Durations in any one unit, for an S-th of the model or, separated by commas, for each stage."""
+    group = parser.add_argument_group("durations, in any one unit (per stage: separate with commas)")
+    add = group.add_argument
+    add("--forward", type=durations, default=1, metavar="F", help="forward of a microbatch on an S-th of the model (1)")
+    add("--backward", type=durations, default=2, metavar="B", help="its whole backward (2)")
+    add("--weight", type=durations, metavar="W", help="the weight gradient's part of B, for zb-h1 (half of it)")
+    add("--hop", type=duration, default=0, metavar="T", help="latency of a message (0)")
+    add("--bandwidth", type=positive_duration, metavar="X", help="bytes per unit of time of a link (unlimited)")
+    add("--optimizer", type=durations, default=0, metavar="T", help="optimizer step on an S-th of the model (0)")
+    add("--reduce", type=duration, default=0, metavar="T", help="sum or average over the copies of a stage (0)")
+    add("--tokens", type=integer(1), metavar="N", help="tokens of a microbatch, to print tokens per unit of time")
+
+
+def add_sizes(parser: argparse.ArgumentParser) -> None:
+    """Bytes, by default those of a billion fp32 parameters with AdamW."""
+    group = parser.add_argument_group("bytes of the whole model (per stage: separate with commas)")
+    add = group.add_argument
+    add("--weight-bytes", type=sizes, default=4e9, metavar="N", help="one version of the weights (4e9)")
+    add("--gradient-bytes", type=sizes, default=4e9, metavar="N", help="one buffer of gradients (4e9)")
+    add("--optimizer-bytes", type=sizes, default=8e9, metavar="N", help="optimizer state (8e9)")
+    add("--activation-bytes", type=sizes, default=4e9, metavar="N", help="activations of a microbatch (4e9)")
+    add("--boundary-bytes", type=float_bytes, default=16e6, metavar="N", help="a message between two stages (16e6)")
+    add("--recompute", action="store_true", help="keep stage inputs only and recompute activations in the backward")
+
+
+def float_bytes(text: str) -> float:
+    """A number of bytes >= 0."""
+    return float(duration(text))
+
+
+def costs_of(args: argparse.Namespace) -> Any:
+    """pipeline's Costs from the options."""
+    from pipeline.clock import Costs
+
+    message = Fraction(args.boundary_bytes) if args.bandwidth is not None else 0
+    return Costs(
+        args.forward, args.backward, args.weight, args.hop, args.bandwidth, message, args.optimizer, args.reduce
+    )
+
+
+def sizes_of(args: argparse.Namespace) -> Any:
+    """pipeline's Sizes from the options."""
+    from pipeline.memory import Sizes
+
+    return Sizes(
+        args.weight_bytes, args.gradient_bytes, args.optimizer_bytes, args.activation_bytes, args.boundary_bytes
+    )
+
+
+def readable_bytes(value: float) -> str:
+    """Bytes with three significant digits and a decimal prefix."""
+    for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if value >= 0.9995 * size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value:.3g} B"
