@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pipeline.errors import InputError
-from pipeline.schedules.base import Action, Schedule, positive_integer
+from pipeline.schedules.base import Action, Schedule, multiple_of, positive_integer
 
 
 @dataclass(frozen=True)
@@ -29,13 +28,8 @@ class AMDP(Schedule):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.stages % 4:
-            raise InputError(f"stages = {self.stages}: {self.name} allows multiples of 4")
-        if self.microbatches % self.stages:
-            raise InputError(
-                f"microbatches = {self.microbatches}: {self.name} with {self.stages} stages allows multiples of "
-                f"{self.stages}"
-            )
+        multiple_of("stages", self.stages, 4, self.name)
+        multiple_of("microbatches", self.microbatches, self.stages, f"{self.name} with {self.stages} stages")
 
     @property
     def pipelines(self) -> int:

@@ -42,6 +42,12 @@ def positive_integer(field: str, value: object) -> int:
     return value
 
 
+def multiple_of(field: str, value: int, base: int, who: str) -> None:
+    """Raises :class:`InputError` naming the field unless ``value`` is a multiple of ``base``."""
+    if value % base:
+        raise InputError(f"{field} = {value!r}: {who} allows multiples of {base}")
+
+
 @dataclass(frozen=True)
 class Schedule:
     """Base of all schedules.

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pipeline.errors import InputError
-from pipeline.schedules.base import Action, Schedule, positive_integer
+from pipeline.schedules.base import Action, Schedule, multiple_of, positive_integer
 
 
 @dataclass(frozen=True)
@@ -27,11 +26,7 @@ class Interleaved(Schedule):
     def __post_init__(self) -> None:
         super().__post_init__()
         positive_integer("chunks", self.chunks)
-        if self.microbatches % self.stages:
-            raise InputError(
-                f"microbatches = {self.microbatches}: {self.name} with {self.stages} stages allows multiples of "
-                f"{self.stages}"
-            )
+        multiple_of("microbatches", self.microbatches, self.stages, f"{self.name} with {self.stages} stages")
 
     @property
     def model_stages(self) -> int:

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pipeline.errors import InputError
-from pipeline.schedules.base import Action, Schedule, positive_integer
+from pipeline.schedules.base import Action, Schedule, multiple_of, positive_integer
 
 
 @dataclass(frozen=True)
@@ -33,11 +32,8 @@ class LocalSGD(Schedule):
         if self.replicas == 0:
             object.__setattr__(self, "replicas", self.stages)
         positive_integer("replicas", self.replicas)
-        if self.microbatches % self.replicas:
-            raise InputError(
-                f"microbatches = {self.microbatches}: {self.name} with {self.replicas} replicas allows multiples of "
-                f"{self.replicas} (a round is H local steps of every replica)"
-            )
+        # A round is H local steps of every replica.
+        multiple_of("microbatches", self.microbatches, self.replicas, f"{self.name} with {self.replicas} replicas")
 
     @property
     def local_steps(self) -> int:

@@ -7,6 +7,7 @@ storages that autograd used, never recomputed from the schedule's rule.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ EVIDENCE = "delays.json"
 LARGEST_S = 8
 LISTED_S = (2, 4, 8)
 TRACED_STAGES = 2
+MEASURED_MICROBATCHES = 24
 DRAWN_STAGES = 4
 DRAWN_STEPS = 3
 COMPARED_STAGES, COMPARED_MICROBATCHES = 8, 32
@@ -186,6 +188,30 @@ def _derivation() -> Claim:
     )
 
 
+def _measured_block_update(events: list[Any]) -> Claim:
+    """PipeDream's block-update delays by the wall clock: reads and updates of real processes, in the order of time."""
+    from pipeline.block_delays import block_delays
+    from theory.delays import block_update_delay
+
+    S = TRACED_STAGES
+    # A stage reads when its forward starts and has updated when its step ends.
+    ended = {(e.stage, e.step): e.end for e in events if e.kind == "step"}
+    reads = [e for e in events if e.kind == "forward"]
+    passes = [(e, ended[e.stage, e.step]) for e in events if e.kind == "backward"]
+    updates = [replace(e, start=end, end=end) for e, end in passes]
+    steady = block_delays([*reads, *updates], S)[2 * S : -S]
+    stated = {name: block_update_delay(S, name) for name in ("stage order", "physical")}
+    words = ", ".join(f"{name} mean {b['mean']:g} max {b['max']}" for name, b in stated.items())
+    return Claim.report(
+        "delays.block-update-trace.pipedream",
+        f"pipedream: mean block-update delay of {len(steady)} microbatches on {S} real processes by the wall clock; "
+        f"closed forms at F = B: {words}",
+        float(steady.mean()),
+        place=f"max {int(steady.max())}",
+        evidence=EVIDENCE,
+    )
+
+
 def _trace(
     name: str, preset: Preset, text: bytes, pool: Any, claims: list[Claim]
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
@@ -204,7 +230,7 @@ def _trace(
         stages=TRACED_STAGES,
         microbatches=1 if name == "pipedream" else TRACED_STAGES,
         sequences=preset.microbatch_sequences,
-        steps=max(preset.trace_batches, 4),
+        steps=max(preset.trace_batches, 4, MEASURED_MICROBATCHES if name == "pipedream" else 0),
         seed=preset.seed,
         model=model_config(preset),
     )
@@ -254,6 +280,8 @@ def _trace(
             evidence=EVIDENCE,
         )
     )
+    if name == "pipedream":
+        claims.append(_measured_block_update(result.events))
     drawn = {**row, "source": "trace", "unit": "s", "events": as_rows(result.events)}
     drawn.pop("optimizer_step_delay")
     return row, drawn

@@ -7,19 +7,21 @@ and holds one more. Reference: Narayanan et al. 2021b. Checked by tests/agreemen
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import sympy as sp
 
-from theory.delays.closed_form import ClosedForm, S, m, stage, t_b, t_f
+from theory.delays import one_f_one_b
+from theory.delays.closed_form import S, m, stage, t_b, t_f
 from theory.symbols import symbols
 
 (v,) = symbols("v")
 
-FORM = ClosedForm(
+FORM = replace(
+    one_f_one_b.FORM,
     name="interleaved-1f1b",
     reference="Narayanan et al. 2021b",
-    delay=sp.S.Zero,
-    mean_delay=sp.S.Zero,
-    versions=sp.S.One,
+    in_flight=None,
     in_flight_total=sp.Min(v * m, 2 * (S - 1 - stage) + (v - 1) * S + 1),
     period=(m + (S - 1) / v) * (t_f + t_b),
     conditions=((sp.Eq(sp.Mod(m, S), 0), "m a multiple of S"),),

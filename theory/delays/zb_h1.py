@@ -8,17 +8,19 @@ Reference: Qi et al. 2024. Checked by tests/agreement/test_schedules.py.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import sympy as sp
 
-from theory.delays.closed_form import ClosedForm, S, m, t_b, t_f, t_w
+from theory.delays import one_f_one_b
+from theory.delays.closed_form import S, m, t_b, t_f, t_w
 
-FORM = ClosedForm(
+FORM = replace(
+    one_f_one_b.FORM,
     name="zb-h1",
     reference="Qi et al. 2024",
-    delay=sp.S.Zero,
-    mean_delay=sp.S.Zero,
-    versions=sp.S.One,
     in_flight=sp.Min(S, m),
+    in_flight_total=sp.Min(S, m),
     period=m * (t_f + t_b) + (S - 1) * (t_f + t_b - 2 * t_w),
     time_conditions=(
         (sp.Ge(m, S), "m >= S"),
