@@ -37,6 +37,7 @@ def run(
     from pipeline.engine.pool import WorkerPool
     from pipeline.events import as_rows
     from pipeline.memory import Sizes
+    from pipeline.messages import blocked
     from pipeline.schedules import SCHEDULES, make_schedule
 
     claims: list[Claim] = []
@@ -59,6 +60,8 @@ def run(
     for name in SCHEDULES:
         schedule = make_schedule(name, DRAWN_STAGES)
         steps = max(DRAWN_STEPS, 3 * DRAWN_STAGES // schedule.microbatches)
+        if blocked(schedule, [list(schedule.actions(d, steps)) for d in range(schedule.devices)], "buffered"):
+            continue  # its claim says so
         timelines.append(
             {
                 "name": name,
@@ -94,6 +97,7 @@ def _sized(name: str, S: int, m: int) -> Any | None:
 def _closed_form(name: str, claims: list[Claim]) -> list[dict[str, Any]]:
     """Everything closed about one schedule against the enumeration, for S = 1..LARGEST_S; the rows to list."""
     from pipeline.delays import delay_summary
+    from pipeline.errors import InputError
     from pipeline.validity import check
     from staleproof import agreement
 
@@ -103,12 +107,18 @@ def _closed_form(name: str, claims: list[Claim]) -> list[dict[str, Any]]:
     schedules = [s for s in dict.fromkeys(_sized(name, S, m) for S, m in pairs) if s is not None]
     form = agreement.closed_form_of(schedules[-1])
     for schedule in schedules:
-        counted = delay_summary(schedule)
-        if form is not None:
-            differences["closed-form"] += map(str, agreement.delay_differences(schedule, counted))
-            differences["memory"] += map(str, agreement.memory_differences(schedule))
-            differences["clock"] += map(str, agreement.time_differences(schedule, 1, 2))
-        differences["valid"] += [f"{agreement.describe(schedule)}: {problem}" for problem in _problems(check(schedule))]
+        where = agreement.describe(schedule)
+        differences["valid"] += [f"{where}: {problem}" for problem in _problems(check(schedule))]
+        try:
+            counted = delay_summary(schedule)
+            if form is not None:
+                differences["closed-form"] += map(str, agreement.delay_differences(schedule, counted))
+                differences["memory"] += map(str, agreement.memory_differences(schedule))
+                differences["clock"] += map(str, agreement.time_differences(schedule, 1, 2))
+        except InputError as error:  # no clock can run it, or a gradient goes nowhere
+            for found in differences.values():
+                found.append(f"{where}: {error}")
+            continue
         if schedule.stages in LISTED_S:
             stated = None
             if form is not None:

@@ -99,10 +99,10 @@ CASES = [
         ("delays.valid.zb-h1",),
     ),
     Break(
-        "the clock forgets that a device is busy",
+        "activations arrive before they are computed",
         "pipeline/clock.py",
-        "start = max(self.free[d], arrived)",
-        "start = arrived",
+        "self._arrival(d, self.device_of[s + 1, pipeline], end))",
+        "self._arrival(d, self.device_of[s + 1, pipeline], 0))",
         "delays",
         ("delays.clock.1f1b", "delays.clock.amdp"),
     ),
