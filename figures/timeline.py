@@ -21,10 +21,11 @@ from figures.style import BLACK, Drawing
 CAPTION = (
     "One row per device. Each box is one microbatch (its number inside): pale for a forward pass, full colour for a "
     "backward pass; the colour is the weight version that the pass reads. Triangles mark optimizer steps. A pass and "
-    "the step it feeds part by as many versions as were written between them: that count is the delay."
+    "the step it feeds part by as many versions as were written between them: that count is the delay. The run starts "
+    "with an empty pipeline and ends by draining it, which a bubble of the steady state leaves out."
 )
 SPLIT = " Hatched boxes are weight gradients, split off; the backward is then the gradient of the inputs alone."
-SHARED = " A device holds several stages; the CSV says which stage, and which copy of it, each box belongs to."
+SHARED = " A device holds several stages: s is the stage of a box; the CSV also says which copy of it."
 HEADER = (
     "schedule",
     "stages",
@@ -42,6 +43,7 @@ HEADER = (
     "device",
 )
 SLOTS_PER_STRIP = 40
+SLOTS_PER_STRIP_OF_SEVERAL = 30  # where a label also names the stage
 STRIPS = 3
 LARGEST_NUMBER = 24
 _VERSIONS = (style.SKY, style.ORANGE, style.GREEN, style.PINK, style.YELLOW, style.RED, style.BLUE, "#999999")
@@ -57,11 +59,13 @@ class Event:
     version: int
     start: float
     end: float
+    label: str
 
 
 def events_of(timeline: Row) -> tuple[list[Event], int]:
     """The drawable events, earliest first, and how many had no finite times or no stage."""
     found, lost = [], 0
+    several = _devices_hold_several(timeline)
     for event in rows(timeline, "events"):
         start, end, device = (number(event.get(key)) for key in ("start", "end", "device"))
         if math.isnan(device):
@@ -70,6 +74,9 @@ def events_of(timeline: Row) -> tuple[list[Event], int]:
             lost += 1
             continue
         microbatch = number(event.get("microbatch"))
+        label = "" if not math.isfinite(microbatch) else str(int(microbatch))
+        if several and label:
+            label += f"\ns{whole(event, 'stage', 0)}"
         found.append(
             Event(
                 text(event, "kind"),
@@ -78,9 +85,18 @@ def events_of(timeline: Row) -> tuple[list[Event], int]:
                 whole(event, "version", -1),
                 start,
                 end,
+                label,
             )
         )
     return sorted(found, key=lambda e: (e.start, e.device)), lost
+
+
+def _devices_hold_several(timeline: Row) -> bool:
+    """Whether some device works on more than one model stage."""
+    held: dict[object, set[object]] = {}
+    for event in rows(timeline, "events"):
+        held.setdefault(event.get("device", event.get("stage")), set()).add(event.get("stage"))
+    return any(len(stages) > 1 for stages in held.values())
 
 
 def _version_colour(version: int) -> str:
@@ -108,14 +124,18 @@ def _draw_strip(axes: Axes, events: list[Event], devices: int, begin: float, spa
         layer = "weight" if event.kind == "weight" else "pass"
         boxes[layer].append(Rectangle((event.start, row - 0.4), length, 0.8))
         faces[layer].append(style.tint(colour, {"forward": 0.62, "weight": 0.3}.get(event.kind, 0.0)))
-        size = min(7.0, 0.9 * width_points * length / span / (0.62 * max(1, len(str(event.microbatch)))))
-        inside = begin <= event.start + length / 2 < begin + span
-        if event.microbatch is not None and size >= 4.0 and inside:
+        # A box that a strip cuts is labelled in what is left of it, if there is room.
+        left, right = max(event.start, begin), min(event.end, begin + span)
+        label = event.label
+        longest = max(map(len, label.split("\n")))
+        size = min(7.0 if "\n" not in label else 5.5, 0.9 * width_points * (right - left) / span / (0.62 * longest))
+        if label and size >= 4.0:
             dark = event.kind != "forward" and colour in (style.BLUE, style.RED)
             axes.text(
-                event.start + length / 2,
+                (left + right) / 2,
                 row,
-                str(event.microbatch),
+                label,
+                linespacing=0.95,
                 ha="center",
                 va="center_baseline",
                 fontsize=size,
@@ -189,19 +209,21 @@ def draw_one(timeline: Row, name: str) -> Drawing | None:
     lengths = [e.end - e.start for e in events if e.kind not in ("step", "reduce") and e.end > e.start]
     slot = float(np.median(lengths)) if lengths else max(total - begin, 1.0) / SLOTS_PER_STRIP
     slots = max(1.0, (total - begin) / slot)
-    strips = min(STRIPS, math.ceil(slots / SLOTS_PER_STRIP - 1e-9))
-    span = slot * max(8.0, min(float(SLOTS_PER_STRIP), math.ceil(slots / strips - 1e-9)))
-    height = 0.21 * devices + 0.42
+    several = _devices_hold_several(timeline)
+    wide = SLOTS_PER_STRIP_OF_SEVERAL if several else SLOTS_PER_STRIP
+    strips = min(STRIPS, math.ceil(slots / wide - 1e-9))
+    span = slot * max(8.0, min(float(wide), math.ceil(slots / strips - 1e-9)))
+    height = (0.3 if several else 0.21) * devices + 0.42
     figure = style.new_figure(style.WIDTH, strips * height + 1.0)
     grid = figure.subplots(strips, 1, squeeze=False)
     for strip, axes in enumerate(grid[:, 0]):
         _draw_strip(axes, events, devices, begin + strip * span, span, 72 * (style.WIDTH - 0.6))
     grid[-1, 0].set_xlabel(style.label(f"time ({'slots' if unit == 'slot' else unit})"))
-    where = "run on real processes" if source == "trace" else "schedule's clock"
+    where = "run on real processes" if source == "trace" else text(timeline, "durations", "F = 1, B = 2")
     each_step = max(1, whole(timeline, "microbatches", 1))
     load = f"{each_step} microbatch{'es' if each_step != 1 else ''} a step"
     title = f"{schedule}, {stages} stage{'s' if stages != 1 else ''}, {load} ({where})"
-    grid[0, 0].set_title(style.label(title, 90))
+    grid[0, 0].set_title(style.label(title, 110))
     handles = _versions_legend(events)
     figure.legend(
         handles=handles,
@@ -232,13 +254,13 @@ def draw_one(timeline: Row, name: str) -> Drawing | None:
         for e in rows(timeline, "events")
     ]
     notes: tuple[str, ...] = ()
-    if slots > strips * SLOTS_PER_STRIP + 1e-9:
-        notes += (f"Only the first {strips * SLOTS_PER_STRIP} slots are drawn; the CSV has all events.",)
+    if slots > strips * wide + 1e-9:
+        notes += (f"Only the first {strips * wide} slots are drawn; the CSV has all events.",)
     if max((e.version for e in events), default=0) >= len(_VERSIONS):
         notes += (f"Colours repeat every {len(_VERSIONS)} versions.",)
     notes += style.counted(lost, "event without times is not drawn.", "events without times are not drawn.")
     caption = CAPTION + (SPLIT if any(e.kind == "weight" for e in events) else "")
-    if len({e.get("stage") for e in rows(timeline, "events")}) * len({line[-2] for line in lines}) > devices:
+    if several:
         caption += SHARED
     return Drawing(name, f"Timeline of {title}", caption, figure, HEADER, lines, notes)
 

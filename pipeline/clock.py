@@ -25,6 +25,7 @@ class Costs:
 
     forward, backward: of one microbatch on an S-th of the model (a number), or on each model stage (a sequence).
     weight: the part of ``backward`` that is the gradient of the weights, for schedules that split it (default: half).
+    recompute: whether every backward first runs its forward again, which takes ``forward`` more.
     hop, bandwidth, message: latency of a message, bytes per unit of time, bytes of a message.
     optimizer: time of an optimizer step on an S-th of the model, or on each stage; reduce: of a sum or average over
     the copies of a stage.
@@ -40,6 +41,7 @@ class Costs:
     message: Time = 0
     optimizer: PerStage = 0
     reduce: Time = 0
+    recompute: bool = False
 
     def __post_init__(self) -> None:
         for field in ("forward", "backward", "weight", "hop", "message", "optimizer", "reduce"):
@@ -67,6 +69,8 @@ class Costs:
                 if part > whole:
                     raise InputError(f"weight = {part}: allowed is at most backward = {whole}, of which it is a part")
             backward = [whole - part for whole, part in zip(backward, weight, strict=True)]
+        if self.recompute:
+            backward = [b + f for b, f in zip(backward, forward, strict=True)]
         return {"forward": forward, "backward": backward, "weight": weight, "step": optimizer}
 
 

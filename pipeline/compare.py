@@ -12,17 +12,17 @@ from pipeline.memory import EVEN, Sizes, memory
 from pipeline.schedules import SCHEDULES, make_schedule
 from pipeline.schedules.base import Schedule, positive_integer
 from pipeline.timing import timing
+from pipeline.validity import check
 
 #: The synchronous schedule that throughput is compared with.
 BASELINE = "1f1b"
 
 
-def compare(
-    stages: int, microbatches: int, costs: Costs = UNIT, sizes: Sizes = EVEN, recompute: bool = False
-) -> list[dict[str, Any]]:
+def compare(stages: int, microbatches: int, costs: Costs = UNIT, sizes: Sizes = EVEN) -> list[dict[str, Any]]:
     """One row per system, see :func:`row`; a system that does not allow the numbers has a ``note`` and no figures.
 
-    PipeDream steps after every microbatch whatever ``microbatches`` says. PipeDream-2BW with fewer than S - 1 has a row
+    Schedules that step after every microbatch by default (PipeDream, with and without vertical sync) are compared so,
+    whatever ``microbatches`` says. PipeDream-2BW with fewer than S - 1 has a row
     for each policy. Raises InputError for numbers that the baseline, 1F1B, does not allow.
     """
     positive_integer("stages", stages)
@@ -30,14 +30,17 @@ def compare(
     baseline = timing(make_schedule(BASELINE, stages, microbatches), costs).microbatches_per_time()
     rows: list[dict[str, Any]] = []
     for name, cls in SCHEDULES.items():
-        m = 1 if name == "pipedream" else microbatches
+        m = cls.default_microbatches or microbatches
         options: list[dict[str, Any]] = [{}]
         if name == "pipedream-2bw" and microbatches < stages - 1:
             options = [{"policy": "stall"}, {"policy": "uniform"}]
         for chosen in options:
             label = f"{name} ({chosen['policy']})" if chosen else name
             try:
-                found = row(make_schedule(name, stages, m, **chosen), costs, sizes, recompute)
+                schedule = make_schedule(name, stages, m, **chosen)
+                if problems := first_problem(schedule):
+                    raise InputError(f"not valid: {problems}")
+                found = row(schedule, costs, sizes)
             except InputError as error:
                 rows.append({"name": label, "title": cls.title, "reference": cls.reference, "note": str(error)})
                 continue
@@ -49,15 +52,22 @@ def compare(
     return rows
 
 
-def row(schedule: Schedule, costs: Costs = UNIT, sizes: Sizes = EVEN, recompute: bool = False) -> dict[str, Any]:
+def first_problem(schedule: Schedule) -> str | None:
+    """What makes the schedule invalid, or None."""
+    found = check(schedule)
+    return next(iter(found.problems), found.deadlocks["buffered"])
+
+
+def row(schedule: Schedule, costs: Costs = UNIT, sizes: Sizes = EVEN) -> dict[str, Any]:
     """The figures of one schedule.
 
-    microbatches: m per optimizer step; bubble, period, fill_and_drain: see :mod:`pipeline.timing`; delay, mean_delay,
+    microbatches: m per optimizer step; bubble, period, fill_and_drain, whether they are
+    exact: see :mod:`pipeline.timing`; delay, mean_delay,
     version_gap: the largest over the stages; versions: most versions of a stage's weights; in_flight: most microbatches
     on a device; bytes and its parts: of the device that needs most; note: None.
     """
     time, delays = timing(schedule, costs), delay_summary(schedule)
-    devices = memory(schedule, sizes, recompute)
+    devices = memory(schedule, sizes, costs.recompute)
     largest = max(devices, key=lambda device: device.total)
     return {
         "name": schedule.name,
@@ -65,6 +75,7 @@ def row(schedule: Schedule, costs: Costs = UNIT, sizes: Sizes = EVEN, recompute:
         "reference": schedule.reference,
         "microbatches": schedule.microbatches,
         "bubble": float(time.bubble),
+        "period_is_exact": time.exact,
         "period": plain_number(time.period),
         "fill_and_drain": plain_number(time.fill_and_drain),
         "delay": max(delays["optimizer_step_delay"]),

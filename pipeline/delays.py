@@ -54,7 +54,8 @@ def microbatch_delays(events: Sequence[Event]) -> dict[int, list[MicrobatchDelay
     pending: dict[tuple[int, int], list[Event]] = defaultdict(list)
     read: dict[tuple[str, int, int], int] = {}
     producer = "weight" if any(event.kind == "weight" for event in events) else "backward"
-    for event in sorted(events, key=lambda e: (e.stage, e.pipeline, e.end, e.kind == "step")):
+    # Stable: actions that start together stay in the order given, on the clock that of their device.
+    for event in sorted(events, key=lambda e: (e.stage, e.pipeline, e.start)):
         key = (event.kind, event.stage, event.microbatch)
         if event.kind in ("forward", "backward", "weight"):
             if key in read:
@@ -87,7 +88,10 @@ def delays_per_microbatch(events: Sequence[Event]) -> dict[int, list[int]]:
 
 
 def optimizer_step_delay(events: Sequence[Event]) -> list[int]:
-    """Optimizer-step delay of each stage: the largest over the microbatches of the run, reached in the steady state."""
+    """Optimizer-step delay of each stage: the largest over the microbatches of the run.
+
+    Of a schedule whose delays settle (see :mod:`pipeline.validity`) that of the steady state: start-up is never staler.
+    """
     return [max(delays) for delays in delays_per_microbatch(events).values()]
 
 

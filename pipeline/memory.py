@@ -1,9 +1,9 @@
 """Peak memory of each device, counted from the events of a schedule or of a run.
 
-What lives when: a weight version until the last action that reads it, and the newest always; a gradient buffer of a
-copy from the first backward of a batch to its step; a microbatch's activations from its forward to its backward (to
-its weight gradient, where that is split off), or, with recomputation, its stage input alone until the backward runs
-the forward again.
+What lives when: a weight version until the first step after the last action that reads it, and the newest always; a
+gradient buffer of a copy from the first gradient of a batch to its step; a microbatch's activations from its forward to
+its backward, or, with recomputation, its stage input alone until the backward has run the forward again. Where the
+weight gradient is split off, activations and the gradient of the stage's output wait for it.
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ Copy = tuple[int, int]  # (stage, pipeline)
 class Sizes:
     """Bytes of the whole model (spread evenly over its stages) or, as a sequence, of each stage.
 
-    weights: one version; gradients: one buffer; optimizer: its state; activations: of one microbatch; boundary: of one
-    microbatch's message between two stages, which is what recomputation keeps (a number, for every stage).
+    weight_bytes: of one version; gradient_bytes: of one buffer; optimizer_bytes: of its state; activation_bytes: of one
+    microbatch; boundary_bytes: of one microbatch's message between two stages, which is what recomputation keeps (a
+    number, for every stage).
     Raises InputError, naming the field, for negative or non-finite values.
     """
 
-    weights: PerStage = 1
-    gradients: PerStage = 1
-    optimizer: PerStage = 2
-    activations: PerStage = 1
-    boundary: float = 0
+    weight_bytes: PerStage = 1
+    gradient_bytes: PerStage = 1
+    optimizer_bytes: PerStage = 2
+    activation_bytes: PerStage = 1
+    boundary_bytes: float = 0
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -115,49 +116,52 @@ class _Ledger:
         def bytes_of(field: str) -> dict[Copy, float]:
             return {copy: sizes.of_stage(field, copy[0], schedule) for copy in self.copies}
 
-        self.weights, self.gradients, self.activations = map(bytes_of, ("weights", "gradients", "activations"))
-        self.boundary = float(sizes.boundary)
+        self.weights, self.gradients, self.activations = map(
+            bytes_of, ("weight_bytes", "gradient_bytes", "activation_bytes")
+        )
+        self.boundary = float(sizes.boundary_bytes)
         # Where copies share their weights, one of them steps and the others receive.
         owned = [copy for copy in self.copies if copy[1] == 0 or not schedule.shares_weights]
-        self.optimizer = sum(bytes_of("optimizer")[copy] for copy in owned)
+        self.optimizer = sum(bytes_of("optimizer_bytes")[copy] for copy in owned)
 
     def read(self, events: list[Event]) -> DeviceMemory:
         passes = ("forward", "backward", "weight")
         last_read = {(e.copy, e.version): n for n, e in enumerate(events) if e.kind in passes}
         held: dict[Copy, set[int]] = {copy: {0} for copy in self.copies}
-        microbatches: dict[Copy, set[int]] = {copy: set() for copy in self.copies}
         buffers: dict[Copy, set[int]] = {copy: set() for copy in self.copies}
-        versions = dict.fromkeys((stage for stage, _ in self.copies), 0)
-        in_flight = dict.fromkeys(versions, 0)
-        together = 0
-        best = (0.0, 0.0, 0.0)
+        versions = dict.fromkeys((stage for stage, _ in self.copies), 1)
+        flying, in_flight = dict.fromkeys(versions, 0), dict.fromkeys(versions, 0)
+        together = most_together = 0
+        weights, gradients, activations = sum(self.weights.values()), 0.0, 0.0
+        best = (weights, 0.0, 0.0)
         for n, event in enumerate(events):
-            copy, running = event.copy, 0.0
+            copy, stage = event.copy, event.stage
+            full, waiting = self.activations[copy], self.boundary if self.frees == "weight" else 0.0
+            kept = self.boundary if self.recompute else full
             if event.kind == "forward":
-                microbatches[copy].add(event.microbatch)
-            elif event.kind in ("backward", "weight"):
-                if event.kind == self.frees:
-                    buffers[copy].add(event.step)
-                if self.recompute and event.kind == "backward":
-                    running = self.activations[copy]
-            elif event.kind == "step":
-                alive = {v for v in held[copy] if last_read.get((copy, v), -1) > n}
-                held[copy] = alive | {event.version}
-            versions[event.stage] = max(versions[event.stage], len(held[copy]))
-            flying = dict.fromkeys(versions, 0)
-            for (stage, _), which in microbatches.items():
-                flying[stage] += len(which)
-            in_flight[event.stage] = max(in_flight[event.stage], flying[event.stage])
-            together = max(together, sum(flying.values()))
-            kept = dict.fromkeys(self.copies, self.boundary) if self.recompute else self.activations
-            now = (
-                sum(len(held[c]) * self.weights[c] for c in self.copies),
-                sum(len(buffers[c]) * self.gradients[c] for c in self.copies),
-                sum(len(microbatches[c]) * kept[c] for c in self.copies) + running,
-            )
-            best = max(best, now, key=sum)
+                flying[stage] += 1
+                together += 1
+                activations += kept
+            elif event.kind == "backward":
+                activations += full - kept  # what recomputation brings back, until the microbatch is done with
+            if event.kind == self.frees and event.step not in buffers[copy]:
+                buffers[copy].add(event.step)
+                gradients += self.gradients[copy]
+            if event.kind == "step":
+                alive = {v for v in held[copy] if last_read.get((copy, v), -1) > n} | {event.version}
+                weights += (len(alive) - len(held[copy])) * self.weights[copy]
+                held[copy] = alive
+            versions[stage] = max(versions[stage], len(held[copy]))
+            in_flight[stage] = max(in_flight[stage], flying[stage])
+            most_together = max(most_together, together)
+            best = max(best, (weights, gradients, activations), key=sum)
+            if event.kind == "backward":
+                activations += waiting  # the gradient of the output, for the weight gradient to come
             if event.kind == self.frees:
-                microbatches[copy].discard(event.microbatch)
-            elif event.kind == "step":
+                flying[stage] -= 1
+                together -= 1
+                activations -= full + waiting
+            elif event.kind == "step" and event.step in buffers[copy]:
                 buffers[copy].discard(event.step)
-        return DeviceMemory(versions, in_flight, together, best[0], best[1], self.optimizer, best[2])
+                gradients -= self.gradients[copy]
+        return DeviceMemory(versions, in_flight, most_together, best[0], best[1], self.optimizer, best[2])

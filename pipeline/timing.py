@@ -18,12 +18,11 @@ from pipeline.errors import InputError
 from pipeline.events import Event, Time
 from pipeline.schedules.base import Schedule
 
-#: Steady patterns longer than this many steps are not looked for.
-LONGEST_PATTERN = 8
+#: Patterns of up to so many steps are looked for, or as many as a stage has microbatches in flight: messages that take
+#: time make an asynchronous pipeline repeat itself after as many steps.
+LEAST_PATTERN = 8
 #: Relative round-off between two periods that count as equal, for floating-point costs only.
 ROUND_OFF = 1e-9
-#: Steps that are left out of the average where there is no exact pattern: one in so many, at either end.
-EDGE = 4
 
 
 @dataclass(frozen=True)
@@ -70,12 +69,15 @@ def timing_of_events(events: Sequence[Event], schedule: Schedule) -> Timing:
     work = sum(e.end - e.start for e in events if e.kind in ("forward", "backward", "weight"))
     makespan = max(e.end for e in events) - min(e.start for e in events)
     # In the last steps no forwards are left to compete with the backwards.
-    in_flight = max(schedule.in_flight(s) for s in range(schedule.model_stages))
-    usable = max(2, steps - 1 - -(-2 * in_flight // schedule.microbatches))
-    period = _pattern(ends, usable)
+    longest = longest_pattern(schedule)
+    usable = max(2, steps - 1 - -(-2 * longest // schedule.microbatches))
+    period = _pattern(ends, usable, longest)
     exact = period is not None
     if period is None:
-        first, last = (steps - 1) // EDGE, max(steps - 1 - (steps - 1) // EDGE, (steps - 1) // EDGE + 1)
+        # The average over the later half, in whole patterns where they fit.
+        last = usable - 1
+        later = max(last - last // 2, 1)
+        first = last - (later // longest * longest or later)
         period = _share(sum(times[last] - times[first] for times in ends), (last - first) * len(ends))
     extra = makespan - steps * period
     return Timing(schedule.devices, schedule.microbatches, period, _share(work, steps), exact, extra)
@@ -86,14 +88,19 @@ def timing(schedule: Schedule, costs: Costs = UNIT) -> Timing:
 
     Raises InputError for costs that do not fit.
     """
-    steps = 8 + -(-12 * schedule.stages // schedule.microbatches)
-    found = timing_of_events(simulate(schedule, steps, costs), schedule)
-    for _ in range(2):
+    least = 8 + -(-12 * schedule.stages // schedule.microbatches)
+    # Long enough for the longest pattern to show twice; uneven costs can take longer to settle.
+    enough = least + 4 * longest_pattern(schedule) + 4
+    for steps in (least, enough, 3 * enough):
+        found = timing_of_events(simulate(schedule, steps, costs), schedule)
         if found.exact:
             break
-        steps *= 3  # uneven costs can take long to settle
-        found = timing_of_events(simulate(schedule, steps, costs), schedule)
     return found
+
+
+def longest_pattern(schedule: Schedule) -> int:
+    """Steps after which a schedule's steady state may repeat itself, at most."""
+    return max(LEAST_PATTERN, *(schedule.in_flight(s) for s in range(schedule.model_stages)))
 
 
 def _share(time: Time, parts: int) -> Time:
@@ -113,9 +120,9 @@ def _rounds(events: Sequence[Event], schedule: Schedule) -> list[list[Time]]:
     return rounds
 
 
-def _pattern(ends: list[list[Time]], usable: int) -> Time | None:
+def _pattern(ends: list[list[Time]], usable: int, longest: int) -> Time | None:
     """The period, if the second half of the usable steps repeats itself after 1, 2, ... steps."""
-    for length in range(1, LONGEST_PATTERN + 1):
+    for length in range(1, longest + 1):
         first = usable // 2
         if usable - first < 2 * length + 1:
             return None

@@ -63,7 +63,7 @@ class TrainConfig:
             runs = [name for name, cls in SCHEDULES.items() if cls(4, 4).runs_on_engine]
             raise InputError(f"schedule = {self.schedule!r}: the engine runs {', '.join(runs)}")
         partition(self.model.layers + 2, self.stages)
-        if self.correction != "none" and len(set(self.delays)) > 1:
+        if self.correction != "none" and not self._one_delay:
             raise InputError(
                 f"correction = {self.correction!r}: allowed with the same delay at every stage; "
                 f"{self.schedule} has {self.delays}"
@@ -75,6 +75,14 @@ class TrainConfig:
     def plan(self) -> Schedule:
         options = {} if self.policy == "refuse" else {"policy": self.policy}
         return make_schedule(self.schedule, self.stages, self.microbatches, **options)
+
+    @property
+    def _one_delay(self) -> bool:
+        """Whether after start-up every microbatch at every stage has the same delay."""
+        from pipeline.delays import delay_summary
+
+        summary = delay_summary(self.plan)
+        return len({*summary["optimizer_step_delay"], *summary["mean_delay"]}) == 1
 
     @property
     def parts(self) -> list[range]:
@@ -151,7 +159,8 @@ def check_oracle_knows(schedule: str) -> None:
     """Raises InputError for a schedule whose ages nobody has stated in :data:`ORACLE_AGES`."""
     if schedule not in ORACLE_AGES:
         raise InputError(
-            f"schedule {schedule!r}: the oracle knows {', '.join(ORACLE_AGES)}; state its ages in ORACLE_AGES"
+            f"schedule {schedule!r}: the oracle knows {', '.join(name for name in ORACLE_AGES if '(' not in name)}; "
+            "state its ages in ORACLE_AGES of pipeline/training.py"
         )
 
 

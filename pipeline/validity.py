@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pipeline.clock import simulate
-from pipeline.errors import InputError
-from pipeline.events import Kind
+from pipeline.delays import microbatch_delays
+from pipeline.events import Event, Kind
 from pipeline.memory import peak_memory
 from pipeline.messages import SENDING, blocked, channels_out_of_order
 from pipeline.schedules.base import Action, Schedule
@@ -33,7 +33,11 @@ class Validity:
 
 
 def check(schedule: Schedule, steps: int | None = None) -> Validity:
-    """Every check over ``steps`` optimizer steps (None: enough to reach the steady state)."""
+    """Every check over ``steps`` optimizer steps (None: enough to reach the steady state).
+
+    Fewer steps than that can show fewer versions than the schedule states, which is then no problem.
+    """
+    steady = steps is None
     if steps is None:
         steps = 3 + -(-3 * schedule.stages // schedule.microbatches)
     orders = [list(schedule.actions(device, steps)) for device in range(schedule.devices)]
@@ -41,11 +45,13 @@ def check(schedule: Schedule, steps: int | None = None) -> Validity:
         *every_pass_once(schedule, orders, steps),
         *gradients_counted_once(schedule, orders),
         *versions_exist(schedule, orders),
+        *replicas_averaged(schedule, orders, steps),
         *channels_out_of_order(schedule, orders),
     ]
     deadlocks = {sending: blocked(schedule, orders, sending) for sending in SENDING}
     if not problems and deadlocks["buffered"] is None:
-        problems += versions_kept(schedule, steps)
+        events = simulate(schedule, steps)
+        problems += [*versions_kept(schedule, events, steady), *(delays_settle(schedule, steps) if steady else ())]
     return Validity(problems, deadlocks)
 
 
@@ -125,15 +131,51 @@ def versions_exist(schedule: Schedule, orders: Orders) -> Iterator[str]:
         yield f"the copies end on different versions: {sorted(set(written.values()))}"
 
 
-def versions_kept(schedule: Schedule, steps: int) -> Iterator[str]:
-    """No copy needs more versions at a time than the schedule states."""
-    try:
-        events = simulate(schedule, steps)
-    except InputError as error:
-        yield str(error)
+def replicas_averaged(schedule: Schedule, orders: Orders, steps: int) -> Iterator[str]:
+    """Replicas with weights of their own average once a round: after all its steps, before the next one's forwards."""
+    if schedule.pipelines == 1 or schedule.shares_weights:
         return
+    for device, order in enumerate(orders):
+        averaged = 0  # rounds
+        newest = defaultdict(int, dict.fromkeys(schedule.copies(device), 0))
+        for a in order:
+            in_round = a.microbatch // schedule.microbatches
+            if a.kind == "step":
+                newest[a.copy] = a.version
+            elif a.kind == "reduce":
+                if in_round != averaged or set(newest.values()) != {a.version}:
+                    yield (
+                        f"device {device} averages at the end of round {in_round} after {averaged} averages, with "
+                        f"versions {sorted(set(newest.values()))} instead of {a.version}"
+                    )
+                averaged += 1
+            elif in_round > averaged:
+                yield f"{a.kind} of microbatch {a.microbatch} at stage {a.stage} comes before the average of its round"
+        if averaged != steps:
+            yield f"device {device} averages its replicas {averaged} times in {steps} rounds"
+
+
+def versions_kept(schedule: Schedule, events: list[Event], steady: bool) -> Iterator[str]:
+    """No copy needs more versions at a time than the schedule states, and in a ``steady`` run it needs as many."""
     for device, peak in enumerate(peak_memory(events, schedule)):
         for stage, count in peak.versions.items():
             stated = schedule.versions_stored(stage)
-            if count != stated:
+            if count > stated or (steady and count < stated):
                 yield f"device {device} holds up to {count} versions of stage {stage}; the schedule states {stated}"
+
+
+def delays_settle(schedule: Schedule, steps: int) -> Iterator[str]:
+    """After start-up, of whatever length, every step has the delays of the step before it."""
+    unsettled: dict[int, str] = {}
+    for length in (steps, 4 * steps):
+        unsettled.clear()
+        for stage, delays in microbatch_delays(simulate(schedule, length)).items():
+            by_step: dict[int, list[tuple[int, int]]] = defaultdict(list)
+            for d in delays:
+                by_step[d.step].append((d.forward, d.backward))
+            before, last = (by_step[k] for k in sorted(by_step)[-2:])
+            if before != last:
+                unsettled[stage] = f"delays of stage {stage} do not settle: {before}, then {last}"
+        if not unsettled:
+            return
+    yield from unsettled.values()

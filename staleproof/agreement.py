@@ -87,31 +87,43 @@ def memory_differences(schedule: Any) -> Iterator[Difference]:
     if form is None:
         return
     for device, peak in enumerate(memory(schedule)):
-        by_stage = [("versions", stage, count) for stage, count in peak.versions.items()]
+        places = [("versions", "stage", stage, count) for stage, count in peak.versions.items()]
         if form.in_flight is not None:
-            by_stage += [("in_flight", stage, count) for stage, count in peak.in_flight.items()]
-        for quantity, place, found in (*by_stage, ("in_flight_total", device, peak.in_flight_total)):
-            stated = form.evaluate(quantity, **values, stage=place)
+            places += [("in_flight", "stage", stage, count) for stage, count in peak.in_flight.items()]
+        for quantity, kind, place, found in (*places, ("in_flight_total", "device", device, peak.in_flight_total)):
+            stated = form.evaluate(quantity, **values, **{kind: place})
             if stated != found:
-                yield Difference(quantity, f"{describe(schedule)}, at {place}", stated, found)
+                yield Difference(quantity, f"{describe(schedule)}, {kind} {place}", stated, found)
 
 
-def time_differences(schedule: Any, t_f: int, t_b: int, t_w: int | Fraction | None = None) -> Iterator[Difference]:
-    """Period, fill and drain, and bubble for these durations, where they meet the conditions of the closed form."""
+def has_closed_times(
+    schedule: Any, t_f: int | Fraction, t_b: int | Fraction, t_w: int | Fraction | None = None
+) -> bool:
+    """Whether the closed form's conditions admit these durations."""
+    form = closed_form_of(schedule)
+    return form is not None and form.missed("period", **_times(schedule, t_f, t_b, t_w)) is None
+
+
+def time_differences(
+    schedule: Any, t_f: int | Fraction, t_b: int | Fraction, t_w: int | Fraction | None = None
+) -> Iterator[Difference]:
+    """Period, fill and drain, and bubble for these durations (t_w: half of t_b), where the closed form admits them."""
     from pipeline.clock import Costs
     from pipeline.timing import timing
 
     form = closed_form_of(schedule)
-    if form is None:
+    if form is None or not has_closed_times(schedule, t_f, t_b, t_w):
         return
-    weight = Fraction(t_b, 2) if t_w is None else t_w
-    values: dict[str, Any] = {**values_of(schedule), "t_f": t_f, "t_b": t_b, "t_w": weight}
-    found = timing(schedule, Costs(t_f, t_b, weight if schedule.splits_backward else None))
+    values = _times(schedule, t_f, t_b, t_w)
+    found = timing(schedule, Costs(t_f, t_b, values["t_w"] if schedule.splits_backward else None))
     for quantity in ("period", "fill_and_drain", "bubble"):
-        if getattr(form, quantity) is None or form.missed(quantity, **values):
+        if getattr(form, quantity) is None:
             continue
-        stated = form.evaluate(quantity, **values)
-        counted = getattr(found, quantity)
+        stated, counted = form.evaluate(quantity, **values), getattr(found, quantity)
         if stated != counted or not found.exact:
-            where = f"{describe(schedule)}, t_f = {t_f}, t_b = {t_b}, t_w = {weight}"
+            where = f"{describe(schedule)}, t_f = {t_f}, t_b = {t_b}, t_w = {values['t_w']}"
             yield Difference(quantity, where, stated, counted)
+
+
+def _times(schedule: Any, t_f: Any, t_b: Any, t_w: Any) -> dict[str, Any]:
+    return {**values_of(schedule), "t_f": t_f, "t_b": t_b, "t_w": Fraction(t_b) / 2 if t_w is None else t_w}

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable
 from typing import Any
 
 from staleproof.errors import InputError
+from staleproof.output import note
 from staleproof.presets import MAX_SEED
+
+#: Forwards in one optimizer step, and in the timeline of `schedule`: about a minute's work.
+MAX_PASSES = 20_000
+#: Problems of one schedule that are printed.
+MAX_LINES = 6
 
 
 def integer(least: int, most: int | None = None) -> Callable[[str], int]:
@@ -15,10 +22,7 @@ def integer(least: int, most: int | None = None) -> Callable[[str], int]:
     allowed = f"an integer >= {least}" if most is None else f"an integer from {least} to {most}"
 
     def convert(text: str) -> int:
-        try:
-            value = int(text)
-        except ValueError:
-            value = least - 1
+        value = int(text) if re.fullmatch(r"[0-9]{1,18}", text) else least - 1
         if value < least or (most is not None and value > most):
             raise argparse.ArgumentTypeError(f"{text!r} is not allowed; give {allowed}")
         return value
@@ -49,14 +53,50 @@ def schedule_of(args: argparse.Namespace, most: int) -> Any:
     """The schedule that the options name. Raises InputError for what is missing or not allowed."""
     from pipeline.schedules import SCHEDULES, make_schedule
 
+    if args.name is None:
+        raise InputError(f"name: not given; allowed are {', '.join(SCHEDULES)}")
     if args.name not in SCHEDULES:
         raise InputError(f"name: {args.name!r} is not one of {', '.join(SCHEDULES)}")
     if args.stages is None:
-        raise InputError(f"stages: None is not allowed; give --stages with an integer from 1 to {most}")
+        raise InputError(f"stages: not given; give --stages with an integer from 1 to {most}")
+    check_size(args.stages, args.microbatches or 1, args.chunks or 1)
     options = {name: getattr(args, name) for name in ("chunks", "replicas") if getattr(args, name) is not None}
     if args.policy != "refuse":
         options["policy"] = args.policy
     return make_schedule(args.name, args.stages, args.microbatches, **options)
+
+
+def check_size(stages: int, microbatches: int, chunks: int = 1, steps: int = 1) -> None:
+    """Raises InputError for more forwards, stages x microbatches x chunks x steps, than a minute's work."""
+    for field, value, others in (
+        ("chunks", chunks, stages),
+        ("microbatches", microbatches, stages * chunks),
+        ("steps", steps, stages * chunks * microbatches),
+    ):
+        if value > max(MAX_PASSES // others, 1):
+            raise InputError(
+                f"{field} = {value}: allowed are at most {max(MAX_PASSES // others, 1)} here (stages x microbatches x "
+                f"chunks x steps up to {MAX_PASSES})"
+            )
+
+
+def refuse_invalid(command: str, schedule: Any) -> bool:
+    """Name on stderr what is wrong with a schedule; True if anything is."""
+    from pipeline.validity import check
+
+    return note_problems(command, check(schedule))
+
+
+def note_problems(command: str, validity: Any) -> bool:
+    """The same for a check that was made: at most a few lines."""
+    found = list(validity.problems)
+    if validity.deadlocks["buffered"] is not None:
+        found.append(f"deadlock: {validity.deadlocks['buffered']}")
+    for line in found[:MAX_LINES]:
+        note(f"staleproof {command}: claim failed: {line}")
+    if len(found) > MAX_LINES:
+        note(f"staleproof {command}: ... and {len(found) - MAX_LINES} problems more")
+    return bool(found)
 
 
 def add_policy(parser: argparse.ArgumentParser) -> None:

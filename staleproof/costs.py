@@ -3,49 +3,63 @@
 from __future__ import annotations
 
 import argparse
-import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 from staleproof.arguments import integer
 
 Duration = int | Fraction
+SMALLEST, LARGEST = 1e-12, 1e15
+RANGE = f"a number from {SMALLEST:g} to {LARGEST:g}"
 
 
 def duration(text: str) -> Duration:
-    """A number >= 0, kept exactly: 2, 0.5, 1e-3 or 1/3."""
+    """0 or a number from 1e-12 to 1e15, kept exactly: 2, 0.5, 1e-3 or 1/3."""
     try:
-        rough = float(Fraction(text)) if "/" in text else float(text)
-        if not (math.isfinite(rough) and rough >= 0):
+        parts = [float(part) for part in text.split("/")]
+        rough = parts[0] / parts[1] if len(parts) == 2 else parts[0]
+        if len(parts) > 2 or not (rough == 0 or SMALLEST <= rough <= LARGEST) or not text.isascii():
             raise ValueError
         exact = Fraction(text) if rough > 0 else Fraction(0)
     except (ValueError, ZeroDivisionError, OverflowError):
-        raise argparse.ArgumentTypeError(f"{text!r} is not allowed; give a finite number >= 0") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not allowed; give 0 or {RANGE}") from None
     return exact.numerator if exact.denominator == 1 else exact
 
 
 def durations(text: str) -> Duration | list[Duration]:
     """One duration, or one for each stage, separated by commas."""
-    return [duration(part) for part in text.split(",")] if "," in text else duration(text)
+    return each(text, duration) if "," in text else duration(text)
+
+
+def each(text: str, convert: Callable[[str], Any]) -> list[Any]:
+    """The parts between commas, converted; a part that is refused shows the whole text."""
+    try:
+        return [convert(part) for part in text.split(",")]
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"in {text!r}: {error}") from None
 
 
 def positive_duration(text: str) -> Duration:
     """A number > 0, kept exactly."""
-    value = duration(text)
-    if value == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not allowed; give a finite number > 0")
-    return value
+    try:
+        if (value := duration(text)) > 0:
+            return value
+    except argparse.ArgumentTypeError:
+        pass
+    raise argparse.ArgumentTypeError(f"{text!r} is not allowed; give {RANGE}")
 
 
 def sizes(text: str) -> float | list[float]:
     """Bytes of the whole model, or of each stage, separated by commas."""
-    found = [float(duration(part)) for part in text.split(",")]
-    return found if "," in text else found[0]
+    return each(text, float_bytes) if "," in text else float_bytes(text)
 
 
 def add_costs(parser: argparse.ArgumentParser) -> None:
     """Durations in any one unit, for an S-th of the model or, separated by commas, for each stage."""
-    group = parser.add_argument_group("durations, in any one unit (per stage: separate with commas)")
+    group = parser.add_argument_group(
+        "durations, in any one unit (per stage: separate with commas; chunks count as stages)"
+    )
     add = group.add_argument
     add("--forward", type=durations, default=1, metavar="F", help="forward of a microbatch on an S-th of the model (1)")
     add("--backward", type=durations, default=2, metavar="B", help="its whole backward (2)")
@@ -53,7 +67,7 @@ def add_costs(parser: argparse.ArgumentParser) -> None:
     add("--hop", type=duration, default=0, metavar="T", help="latency of a message (0)")
     add("--bandwidth", type=positive_duration, metavar="X", help="bytes per unit of time of a link (unlimited)")
     add("--optimizer", type=durations, default=0, metavar="T", help="optimizer step on an S-th of the model (0)")
-    add("--reduce", type=duration, default=0, metavar="T", help="sum or average over the copies of a stage (0)")
+    add("--reduce", type=duration, default=0, metavar="T", help="sum or mean over a stage's copies, messages too (0)")
     add("--tokens", type=integer(1), metavar="N", help="tokens of a microbatch, to print tokens per unit of time")
 
 
@@ -66,7 +80,11 @@ def add_sizes(parser: argparse.ArgumentParser) -> None:
     add("--optimizer-bytes", type=sizes, default=8e9, metavar="N", help="optimizer state (8e9)")
     add("--activation-bytes", type=sizes, default=4e9, metavar="N", help="activations of a microbatch (4e9)")
     add("--boundary-bytes", type=float_bytes, default=16e6, metavar="N", help="a message between two stages (16e6)")
-    add("--recompute", action="store_true", help="keep stage inputs only and recompute activations in the backward")
+    add(
+        "--recompute",
+        action="store_true",
+        help="keep stage inputs only; every backward runs its forward again first and takes F more",
+    )
 
 
 def float_bytes(text: str) -> float:
@@ -80,8 +98,36 @@ def costs_of(args: argparse.Namespace) -> Any:
 
     message = Fraction(args.boundary_bytes) if args.bandwidth is not None else 0
     return Costs(
-        args.forward, args.backward, args.weight, args.hop, args.bandwidth, message, args.optimizer, args.reduce
+        args.forward,
+        args.backward,
+        args.weight,
+        args.hop,
+        args.bandwidth,
+        message,
+        args.optimizer,
+        args.reduce,
+        args.recompute,
     )
+
+
+def describe_costs(args: argparse.Namespace) -> str:
+    """The durations that were given, in words: "F = 1, B = 2"."""
+    given = [("F", args.forward), ("B", args.backward), ("W", args.weight)]
+    given += [(name, getattr(args, name) or None) for name in ("hop", "bandwidth", "optimizer", "reduce")]
+    words = [f"{name} = {_words(value)}" for name, value in given if value is not None]
+    return ", ".join([*words, *(["with recomputation"] if args.recompute else [])])
+
+
+def describe_sizes(args: argparse.Namespace) -> str:
+    """The bytes of the whole model in words."""
+    names = ("weight", "gradient", "optimizer", "activation", "boundary")
+    return ", ".join(f"{name} {_words(getattr(args, f'{name}_bytes'))}" for name in names)
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, list):
+        return "(" + ", ".join(map(_words, value)) + ")"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def sizes_of(args: argparse.Namespace) -> Any:

@@ -42,6 +42,12 @@ def discard_stdout() -> None:
         sys.stdout.flush()
 
 
+def count(number: int, noun: str) -> str:
+    """ "1 stage", "2 stages", "2 microbatches"."""
+    plural = "es" if noun.endswith("ch") else "s"
+    return f"{number} {noun}{'' if number == 1 else plural}"
+
+
 def note(text: str) -> None:
     """Write a line to stderr."""
     if sys.stderr is not None:

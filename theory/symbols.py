@@ -171,6 +171,7 @@ _ALL = [
     Quantity("S", "S", "1", COUNT, "number of pipeline stages"),
     Quantity("m", "m", "1", COUNT, "microbatches per optimizer step"),
     Quantity("stage", "s", "1", NATURAL, "index of a pipeline stage, from 0 at the input side"),
+    Quantity("device", "d", "1", NATURAL, "index of a device, from 0"),
     Quantity("v", "v", "1", COUNT, "model chunks per device of an interleaved pipeline"),
     Quantity("R", "R", "1", COUNT, "replicas of the model in LocalSGD"),
     Quantity("t_f", "t_f", "t", NONNEGATIVE, "time of a forward of one microbatch on an S-th of the model"),

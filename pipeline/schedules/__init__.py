@@ -38,7 +38,8 @@ SCHEDULES: dict[str, type[Schedule]] = {
 
 
 def make_schedule(name: str, stages: int, microbatches: int | None = None, **options: Any) -> Schedule:
-    """The schedule ``name`` for S ``stages`` and m ``microbatches`` (None: 1 for PipeDream, S for the others).
+    """The schedule ``name`` for S ``stages`` and m ``microbatches`` (None: 1 for PipeDream with and
+    without vertical sync, S for the others).
 
     options: what else the schedule has: ``chunks`` (interleaved-1f1b), ``policy`` (pipedream-2bw), ``replicas``
     (localsgd). Raises InputError for an unknown name or option, or for values that the schedule does not allow.

@@ -42,14 +42,15 @@ class Interleaved(Schedule):
         return 1
 
     def in_flight(self, stage: int) -> int:
-        m, S, v = self.microbatches, self.stages, self.chunks
-        device, chunk = stage % S, stage // S
-        forwards = [j for c, j in self._passes() if c == chunk]
-        # Pass n of the backwards follows pass n + ahead of the forwards; both visit a chunk's microbatches in order.
+        device, chunk = stage % self.stages, stage // self.stages
+        # Pass n of the backwards follows pass n + ahead of the forwards.
+        started = [0]
+        for c, _ in self._passes():
+            started.append(started[-1] + (c == chunk))
+        ahead, total = self._ahead(device), len(started) - 1
         peak = done = 0
         for n, (c, _) in enumerate(self._passes(backward=True)):
-            started = sum(c2 == chunk for c2, _ in self._passes()[: min(n + self._ahead(device) + 1, v * m)])
-            peak = max(peak, min(started, len(forwards)) - done)
+            peak = max(peak, started[min(n + ahead + 1, total)] - done)
             done += c == chunk
         return peak
 

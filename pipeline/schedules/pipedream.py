@@ -15,8 +15,6 @@ from pipeline.schedules.base import Schedule
 class PipeDream(Schedule):
     """With one microbatch per step the gradient of stage s is S - 1 - s steps old."""
 
-    microbatches: int = 1
-
     name = "pipedream"
     title = "PipeDream, weight stashing"
     reference = "Harlap et al. 2018"

@@ -16,7 +16,10 @@ from pipeline.schedules.one_f_one_b import OneFOneB
 
 @dataclass(frozen=True)
 class ZBH1(OneFOneB):
-    """The bubble shrinks to (S - 1)(F + B - W), with B the gradient of the inputs and W that of the weights."""
+    """The bubble shrinks to (S - 1)(F + B - W), B the gradient of the inputs, W of the weights.
+
+    That is for m >= S and W <= min(F, B); otherwise read the clock.
+    """
 
     name = "zb-h1"
     title = "ZB-H1"

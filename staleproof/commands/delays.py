@@ -10,11 +10,18 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from staleproof.arguments import add_json, add_schedule, schedule_of
-from staleproof.errors import EXIT_CLAIM_FAILED, EXIT_HOLDS
-from staleproof.output import emit, emit_json, note
+from staleproof.arguments import add_json, add_schedule, refuse_invalid, schedule_of
+from staleproof.errors import EXIT_CLAIM_FAILED, EXIT_HOLDS, InputError
+from staleproof.output import count, emit, emit_json, note
 
 MAX_STAGES = 128  # the enumeration takes time and memory like S^3
+
+
+DERIVATION = """PipeDream, a step after every microbatch, F = B = 1 slot, steady 1F1B. Stages a (updating) and r (whose
+block is read) count from 1. A microbatch is read at stage r and updates stage a 2S + 1 - r - a slots later; in a slot
+either the odd or the even stages update, S/2 on average. The entries are those of theory/delays/block_update.py.
+With S, a, r = 2p, 2i, 2k or one off, every floor in them is a polynomial, and for every even and every odd S at once:
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,10 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_schedule(parser, MAX_STAGES)
     parser.add_argument(
         "--convention",
-        default="stage order",
         metavar="NAME",
-        help="order of reads and updates in one slot, for block-update delays: 'stage order' (default), physical, "
-        "slot, minimal",
+        help="order of reads and updates in one slot, for PipeDream's block-update delays: stage-order (default), "
+        "physical, slot, minimal",
     )
     parser.add_argument("--derivation", action="store_true", help="print how PipeDream's S^2 delay is derived")
     parser.add_argument("--list", action="store_true", help="print the names of the schedules")
@@ -43,8 +49,19 @@ def run(args: argparse.Namespace) -> int:
         emit_json({"schedules": sorted(SCHEDULES), "titles": titles}) if args.json else emit(text)
         return EXIT_HOLDS
     if args.derivation:
+        if args.name not in (None, "pipedream"):
+            raise InputError(f"derivation: {args.name!r} has none; give it alone or with pipedream")
         return _derivation(args.json)
-    result, differences = both_ways(schedule_of(args, MAX_STAGES), args.convention)
+    schedule = schedule_of(args, MAX_STAGES)
+    has_blocks = schedule.name == "pipedream" and schedule.microbatches == 1
+    if args.convention is not None and not has_blocks:
+        raise InputError(
+            f"convention: {args.convention!r} is not allowed with {schedule.name} and {schedule.microbatches} "
+            "microbatches per step; block-update delays are those of pipedream with 1"
+        )
+    if refuse_invalid("delays", schedule):
+        return EXIT_CLAIM_FAILED
+    result, differences = both_ways(schedule, (args.convention or "stage order").replace("-", " "))
     if args.json:
         emit_json(result)
     else:
@@ -62,7 +79,9 @@ def both_ways(schedule: Any, convention: str = "stage order") -> tuple[dict[str,
     counted = delays_of(
         schedule.name, schedule.stages, schedule.microbatches, convention=convention, **options_of(schedule)
     )
-    counted["closed_form"] = closed_form_of(schedule) is not None
+    form = closed_form_of(schedule)
+    counted["closed_form"] = form is not None
+    counted["formulas"] = None if form is None else {name: str(formula) for name, formula in form.formulas.items()}
     differences = [str(difference) for difference in delay_differences(schedule, counted)]
     if counted["closed_form"] and counted["block_update_delay"] is not None:
         block = counted["block_update_delay"]
@@ -81,7 +100,7 @@ def _derivation(as_json: bool) -> int:
         keys = ("convention", "parity", "name", "left", "relation", "right")
         emit_json({"steps": [{key: str(getattr(s, key)) for key in keys} | {"holds": s.holds} for s in steps]})
     else:
-        emit("\n".join(map(str, steps)))
+        emit("\n".join([DERIVATION, *map(str, steps)]))
     for step in failed:
         note(f"staleproof delays: claim failed: {step}")
     return EXIT_CLAIM_FAILED if failed else EXIT_HOLDS
@@ -89,7 +108,8 @@ def _derivation(as_json: bool) -> int:
 
 def _text(result: dict[str, Any]) -> str:
     lines = [
-        f"{result['name']}, {result['stages']} stages, {result['microbatches']} microbatches per step",
+        f"{result['name']}, {count(result['stages'], 'stage')}, "
+        f"{count(result['microbatches'], 'microbatch')} per step",
         f"optimizer-step delay by stage: {' '.join(map(str, result['optimizer_step_delay']))}",
     ]
     if result["mean_delay"] != result["optimizer_step_delay"]:

@@ -6,22 +6,25 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from staleproof.arguments import add_json, add_schedule
-from staleproof.costs import add_costs, add_sizes, costs_of, readable_bytes, sizes_of
+from staleproof.arguments import add_json, add_schedule, check_size, integer, note_problems, schedule_of
+from staleproof.costs import add_costs, add_sizes, costs_of, describe_costs, readable_bytes, sizes_of
 from staleproof.errors import EXIT_CLAIM_FAILED, EXIT_HOLDS, InputError
-from staleproof.output import emit, emit_json, note
+from staleproof.output import count, emit, emit_json
 
 ENDINGS = (".png", ".pdf", ".svg")
 MAX_STAGES = 128
+SENDING = {
+    "buffered": "a send never blocks",
+    "paired": "each send posted with the next receive",
+    "rendezvous": "one blocking send or receive after another",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
-    from staleproof.arguments import integer
-
     add_schedule(parser, MAX_STAGES)
     parser.add_argument(
-        "--steps", type=integer(1), metavar="K", help="optimizer steps of the timeline (default: start-up and two more)"
+        "--steps", type=integer(1), metavar="K", help="optimizer steps of the timeline (default: start-up and three)"
     )
     parser.add_argument("--figure", metavar="FILE", help="draw the timeline (.png, .pdf or .svg), its CSV beside it")
     add_json(parser)
@@ -34,31 +37,46 @@ def run(args: argparse.Namespace) -> int:
     from pipeline.clock import simulate
     from pipeline.events import as_rows
     from pipeline.validity import check
-    from staleproof.arguments import schedule_of
 
     schedule = schedule_of(args, MAX_STAGES)
-    if args.figure is not None and Path(args.figure).suffix.lower() not in ENDINGS:
-        raise InputError(f"figure: {args.figure!r} is not allowed; give a name that ends in {', '.join(ENDINGS)}")
+    if args.figure is not None:
+        _check_figure(Path(args.figure))
+    if args.weight is not None and not schedule.splits_backward:
+        raise InputError(f"weight: not allowed, {schedule.name} does not split its backward")
+    if args.reduce and schedule.pipelines == 1:
+        raise InputError(f"reduce: not allowed, {schedule.name} has one copy of each stage")
+    steps = args.steps or 3 + -(-schedule.stages // schedule.microbatches)
+    if args.steps:
+        check_size(schedule.model_stages, schedule.microbatches, steps=steps)
     costs, sizes = costs_of(args), sizes_of(args)
-    steps = args.steps or 2 + -(-schedule.stages // schedule.microbatches)
-    result = summary(schedule, costs, sizes, args.recompute)
+    costs.on_stages(schedule)  # refuses costs of the wrong length
+    found = check(schedule)
+    validity = {"valid": found.valid, "problems": found.problems, "deadlocks": found.deadlocks}
+    if not found.valid:
+        head = {"name": schedule.name, "stages": schedule.stages, "microbatches": schedule.microbatches}
+        emit_json({**head, "validity": validity}) if args.json else emit("NOT VALID")
+        note_problems("schedule", found)
+        return EXIT_CLAIM_FAILED
+    result = summary(schedule, costs, sizes)
     if args.tokens is not None:
         result["tokens_per_time"] = args.tokens * result["microbatches_per_time"]
-    valid = check(schedule)
-    result["validity"] = {"valid": valid.valid, "problems": valid.problems, "deadlocks": valid.deadlocks}
+    result["durations"] = describe_costs(args)
+    result["validity"] = validity
     result["events"] = as_rows(simulate(schedule, steps, costs))
     if args.figure is not None:
         result["files"] = _draw(result, Path(args.figure))
-    if args.json:
-        emit_json(result)
-    else:
-        emit(_text(result))
-    for problem in valid.problems:
-        note(f"staleproof schedule: claim failed: {problem}")
-    return EXIT_HOLDS if valid.valid else EXIT_CLAIM_FAILED
+    emit_json(result) if args.json else emit(_text(result))
+    return EXIT_HOLDS
 
 
-def summary(schedule: Any, costs: Any, sizes: Any, recompute: bool) -> dict[str, Any]:
+def _check_figure(path: Path) -> None:
+    if path.suffix.lower() not in ENDINGS:
+        raise InputError(f"figure: {str(path)!r} is not allowed; give a name that ends in {', '.join(ENDINGS)}")
+    if not path.parent.is_dir():
+        raise InputError(f"figure: the folder {str(path.parent)!r} does not exist")
+
+
+def summary(schedule: Any, costs: Any, sizes: Any) -> dict[str, Any]:
     """Everything that is read from the schedule but its events."""
     from pipeline.delays import delay_summary
     from pipeline.events import plain_number
@@ -86,8 +104,8 @@ def summary(schedule: Any, costs: Any, sizes: Any, recompute: bool) -> dict[str,
         "memory": [
             {
                 "device": device,
-                "versions": {str(stage): count for stage, count in peak.versions.items()},
-                "in_flight": {str(stage): count for stage, count in peak.in_flight.items()},
+                "versions": {str(stage): number for stage, number in peak.versions.items()},
+                "in_flight": {str(stage): number for stage, number in peak.in_flight.items()},
                 "in_flight_total": peak.in_flight_total,
                 "weight_bytes": peak.weights,
                 "gradient_bytes": peak.gradients,
@@ -95,7 +113,7 @@ def summary(schedule: Any, costs: Any, sizes: Any, recompute: bool) -> dict[str,
                 "activation_bytes": peak.activations,
                 "bytes": peak.total,
             }
-            for device, peak in enumerate(memory(schedule, sizes, recompute))
+            for device, peak in enumerate(memory(schedule, sizes, costs.recompute))
         ],
     }
 
@@ -105,37 +123,38 @@ def _draw(result: dict[str, Any], path: Path) -> list[str]:
     from figures.timeline import draw_one
 
     with style.context():
-        drawing = draw_one({**result, "source": "clock", "unit": "slot"}, "timeline")
+        drawing = draw_one({**result, "source": "clock", "unit": "unit of F and B"}, "timeline")
         assert drawing is not None
         return [str(written) for written in style.save_as(drawing, path)]
 
 
 def _text(result: dict[str, Any]) -> str:
-    plural = "" if result["stages"] == 1 else "s"
     lines = [
-        f"{result['title']} ({result['reference']}), {result['stages']} stage{plural}, "
-        f"{result['microbatches']} microbatches per step",
-        f"bubble {100 * result['bubble']:.2f} %, period {result['period']:g} per step"
-        f"{'' if result['period_is_exact'] else ' on average'}, fill and drain {result['fill_and_drain']:g} once",
+        f"{result['title']} ({result['reference']}), {count(result['stages'], 'stage')}, "
+        f"{count(result['microbatches'], 'microbatch')} per step, {result['durations']}",
+        f"bubble (share of the steady state without a forward or backward) {100 * result['bubble']:.2f} %, period "
+        f"{result['period']:g} per step{'' if result['period_is_exact'] else ' on average'}, fill and drain "
+        f"{result['fill_and_drain']:g} once",
         f"optimizer-step delay by stage: {' '.join(map(str, result['optimizer_step_delay']))}; "
         f"versions between a forward and its backward: at most {result['max_version_gap']}",
     ]
     if "tokens_per_time" in result:
         lines.append(f"{result['tokens_per_time']:g} tokens per unit of time")
-    lines.append("device  versions of its stages  in flight  weights, gradients, optimizer, activations  memory")
+    lines.append("device  versions of its stages  in flight  at the peak: weights, gradients, optimizer, activations")
     for entry in result["memory"]:
-        parts = ", ".join(
+        parts = " + ".join(
             readable_bytes(entry[key])
             for key in ("weight_bytes", "gradient_bytes", "optimizer_bytes", "activation_bytes")
         )
         versions = " ".join(map(str, entry["versions"].values()))
         lines.append(
-            f"{entry['device']:>6}  {versions:<22}  {entry['in_flight_total']:>9}  {parts:<42}  "
+            f"{entry['device']:>6}  {versions:<22}  {entry['in_flight_total']:>9}  {parts} = "
             f"{readable_bytes(entry['bytes'])}"
         )
     for sending, place in result["validity"]["deadlocks"].items():
-        lines.append(f"{sending} sends: {'no deadlock' if place is None else 'DEADLOCK: ' + place}")
-    lines.append("valid" if result["validity"]["valid"] else "NOT VALID")
+        how = f"{sending} sends ({SENDING[sending]})"
+        lines.append(f"{how}: {'no deadlock' if place is None else 'DEADLOCK, ' + place}")
+    lines.append("valid: dependencies, versions, and every gradient counted once")
     if "files" in result:
         lines.append(f"drawn: {', '.join(result['files'])}")
     return "\n".join(lines)

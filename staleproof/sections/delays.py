@@ -46,6 +46,9 @@ def run(
     for index, name in enumerate(SCHEDULES):
         progress(0.3 * index / len(SCHEDULES), f"closed form and enumeration of {name}")
         rows += _closed_form(name, claims)
+        if "policy" in SCHEDULES[name].__dataclass_fields__:
+            for policy in ("stall", "uniform"):
+                _closed_form(name, claims, policy)
     claims += [_block_update(), _derivation()]
     progress(0.35, "starting two worker processes")
     text = load_corpus(preset.corpus).text
@@ -74,27 +77,30 @@ def run(
             }
         )
     # A billion fp32 parameters with AdamW, as `staleproof compare` has them.
-    sizes = Sizes(weights=4e9, gradients=4e9, optimizer=8e9, activations=4e9, boundary=16e6)
+    sizes = Sizes(4e9, 4e9, 8e9, 4e9, 16e6)
     systems = {
         "stages": COMPARED_STAGES,
         "microbatches": COMPARED_MICROBATCHES,
+        "durations": "F = 1, B = 2",
+        "bytes": "weights 4e+09, gradients 4e+09, optimizer 8e+09, activations of a microbatch 4e+09",
         "systems": compare(COMPARED_STAGES, COMPARED_MICROBATCHES, Costs(forward=1, backward=2), sizes),
     }
     return {"schedules": rows, "timelines": timelines, "systems": systems}, claims
 
 
-def _sized(name: str, S: int, m: int) -> Any | None:
+def _sized(name: str, S: int, m: int, policy: str = "refuse") -> Any | None:
     """The schedule at S and m (PipeDream: a step after every microbatch), or None if it does not allow them."""
     from pipeline.errors import InputError
-    from pipeline.schedules import make_schedule
+    from pipeline.schedules import SCHEDULES, make_schedule
 
+    options = {} if policy == "refuse" else {"policy": policy}
     try:
-        return make_schedule(name, S, 1 if name == "pipedream" else m)
+        return make_schedule(name, S, SCHEDULES[name].default_microbatches or m, **options)
     except InputError:
         return None
 
 
-def _closed_form(name: str, claims: list[Claim]) -> list[dict[str, Any]]:
+def _closed_form(name: str, claims: list[Claim], policy: str = "refuse") -> list[dict[str, Any]]:
     """Everything closed about one schedule against the enumeration, for S = 1..LARGEST_S; the rows to list."""
     from pipeline.delays import delay_summary
     from pipeline.errors import InputError
@@ -103,9 +109,12 @@ def _closed_form(name: str, claims: list[Claim]) -> list[dict[str, Any]]:
 
     rows: list[dict[str, Any]] = []
     differences: dict[str, list[str]] = {"closed-form": [], "memory": [], "clock": [], "valid": []}
-    pairs = [(S, m) for S in range(1, LARGEST_S + 1) for m in sorted({max(S - 1, 1), S, 2 * S})]
-    schedules = [s for s in dict.fromkeys(_sized(name, S, m) for S, m in pairs) if s is not None]
+    short = policy != "refuse"  # the policies are for fewer than S - 1 microbatches
+    numbers = [({1, 2, S - 2} if short else {max(S - 1, 1), S, 2 * S}) for S in range(1, LARGEST_S + 1)]
+    pairs = [(S, m) for S, ms in enumerate(numbers, 1) for m in sorted(ms) if m >= 1 and not (short and m >= S - 1)]
+    schedules = [s for s in dict.fromkeys(_sized(name, S, m, policy) for S, m in pairs) if s is not None]
     form = agreement.closed_form_of(schedules[-1])
+    timed = 0
     for schedule in schedules:
         where = agreement.describe(schedule)
         differences["valid"] += [f"{where}: {problem}" for problem in _problems(check(schedule))]
@@ -115,31 +124,35 @@ def _closed_form(name: str, claims: list[Claim]) -> list[dict[str, Any]]:
                 differences["closed-form"] += map(str, agreement.delay_differences(schedule, counted))
                 differences["memory"] += map(str, agreement.memory_differences(schedule))
                 differences["clock"] += map(str, agreement.time_differences(schedule, 1, 2))
+                timed += agreement.has_closed_times(schedule, 1, 2)
         except InputError as error:  # no clock can run it, or a gradient goes nowhere
             for found in differences.values():
                 found.append(f"{where}: {error}")
             continue
-        if schedule.stages in LISTED_S:
+        if schedule.stages in LISTED_S and not short:
             stated = None
             if form is not None:
                 values = agreement.values_of(schedule)
                 stated = [int(form.evaluate("delay", **values, stage=s)) for s in range(schedule.model_stages)]
             witnesses = {"closed_form": stated, "enumeration": counted["optimizer_step_delay"], "trace": None}
             rows.append(_row(name, schedule, witnesses))
-    where = f"for S = 1..{LARGEST_S}"
+    depths = sorted({schedule.stages for schedule in schedules})
+    where = f"at {len(schedules)} pairs of S and m, S = {', '.join(map(str, depths))}"
     statements = {
         "closed-form": f"optimizer-step delay (largest, mean, backward, gap), closed form = enumeration {where}",
         "memory": f"weight versions and microbatches in flight, closed form = enumeration {where}",
-        "clock": f"period, fill and drain, bubble at F = 1, B = 2, closed form = clock {where}",
+        "clock": f"period, fill and drain, bubble at F = 1, B = 2, closed form = clock at {timed} pairs of S and m",
         "valid": f"dependencies, gradients counted once, versions that exist, no deadlock with buffered sends {where}",
     }
+    label = f"{name}-{policy}" if short else name
     for claim, found in differences.items():
-        if form is None and claim != "valid":
-            continue
-        claims.append(_equality(f"delays.{claim}.{name}", f"{name}: {statements[claim]}", found))
+        if claim == "clock" and form is not None and timed == 0:
+            found.append("nothing was compared")
+        if form is not None or claim == "valid":
+            claims.append(_equality(f"delays.{claim}.{label}", f"{label}: {statements[claim]}", found))
     if form is None:
-        statement = f"{name}: theory/delays has no closed form; two witnesses only"
-        claims.append(Claim.report(f"delays.closed-form.{name}", statement, None, evidence=EVIDENCE))
+        statement = f"{label}: theory/delays has no closed form; two witnesses only"
+        claims.append(Claim.report(f"delays.closed-form.{label}", statement, None, evidence=EVIDENCE))
     return rows
 
 
@@ -192,8 +205,8 @@ def _derivation() -> Claim:
 
     return _equality(
         "delays.derivation.pipedream",
-        "pipedream: largest, smallest and mean block-update delay and S^2 - S/2 + O(1) follow from the entries, by "
-        "computer algebra for every even and odd S",
+        "pipedream: largest, smallest and mean block-update delay and S^2 - S/2 + O(1) follow from the entries, and "
+        "the largest of the start-up from its last warm-up microbatch, by computer algebra for every even and odd S",
         [str(step) for step in derive() if not step.holds],
     )
 
@@ -230,6 +243,7 @@ def _trace(
     from pipeline.delays import delays_per_microbatch, optimizer_step_delay, version_mismatch
     from pipeline.errors import VersionError
     from pipeline.events import as_rows
+    from pipeline.schedules import SCHEDULES
     from pipeline.training import TrainConfig, train
     from staleproof.sections._training_plan import model_config
     from theory.delays import has_closed_form
@@ -238,7 +252,7 @@ def _trace(
     config = TrainConfig(
         schedule=name,
         stages=TRACED_STAGES,
-        microbatches=1 if name == "pipedream" else TRACED_STAGES,
+        microbatches=SCHEDULES[name].default_microbatches or TRACED_STAGES,
         sequences=preset.microbatch_sequences,
         steps=max(preset.trace_batches, 4, MEASURED_MICROBATCHES if name == "pipedream" else 0),
         seed=preset.seed,

@@ -56,6 +56,13 @@ def test_a_split_backward_lets_the_stage_before_go_on():
     ]
 
 
+def test_recomputation_runs_every_forward_twice():
+    events = simulate(make_schedule("1f1b", 3, 1), 1, Costs(forward=2, backward=5, recompute=True))
+    assert max(e.end for e in events) == 3 * 2 + 3 * (5 + 2)
+    split = simulate(make_schedule("zb-h1", 1, 1), 1, Costs(forward=2, backward=6, recompute=True))
+    assert [e.end - e.start for e in split if e.kind != "step"] == [2, 3 + 2, 3]  # the weight gradient stays half of 6
+
+
 def test_copies_that_share_their_weights_wait_for_the_sum_and_for_the_owner():
     slow = simulate(make_schedule("amdp", 4, 4), 2, Costs(1, 2, reduce=100, optimizer=7))
     for k in (0, 1):

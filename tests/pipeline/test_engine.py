@@ -119,6 +119,11 @@ def test_2bw_at_two_depths_is_one_trajectory(two_workers):
         ({"seed": -1}, "seed = -1"),
         ({"lr": -0.1}, r"lr.*-0\.1"),
         ({"schedule": "pipedream", "microbatches": 1, "correction": "error-feedback"}, r"same delay at every stage"),
+        # Of four microbatches one is a step old: no single delay to correct for.
+        (
+            {"schedule": "pipedream-vertical-sync", "microbatches": 4, "correction": "error-feedback"},
+            r"same delay at every stage",
+        ),
     ],
 )
 def test_bad_settings_are_refused_before_a_process_starts(changes, message):

@@ -9,7 +9,7 @@ from pipeline.errors import InputError
 from pipeline.memory import Sizes, memory, peak_memory
 from pipeline.schedules import SCHEDULES, make_schedule
 
-SIZES = Sizes(weights=40, gradients=400, optimizer=4000, activations=40_000, boundary=7)
+SIZES = Sizes(40, 400, 4000, 40_000, 7)
 
 
 def test_1f1b_by_hand():
@@ -22,7 +22,8 @@ def test_1f1b_by_hand():
 
 def test_recomputation_keeps_stage_inputs_and_one_backward():
     first = memory(make_schedule("1f1b", 4, 8), SIZES, recompute=True)[0]
-    assert first.activations == 4 * 7 + 10_000
+    # Three stage inputs, and in full the one whose backward runs.
+    assert first.activations == 3 * 7 + 10_000
 
 
 def test_pipedream_stashes_and_2bw_keeps_two():
@@ -47,8 +48,17 @@ def test_split_backward_holds_activations_until_the_weight_gradient():
     assert [d.in_flight_total for d in memory(make_schedule("zb-h1", 4, 8), SIZES)] == [4] * 4
 
 
+def test_recomputation_of_a_split_backward():
+    # Between B and W a microbatch needs its activations in full: s of them wait at stage s, and one is in its B.
+    recomputed = memory(make_schedule("zb-h1", 4, 8), Sizes(0, 0, 0, 4, 0), recompute=True)
+    assert [d.activations for d in recomputed] == [1, 2, 3, 4]
+    # The gradients of the outputs wait too.
+    waiting = memory(make_schedule("zb-h1", 4, 8), Sizes(0, 0, 0, 0, 1))
+    assert [d.activations for d in waiting] == [1, 2, 3, 4]
+
+
 def test_sizes_of_each_stage():
-    sizes = Sizes(weights=[1, 2, 3], gradients=0, optimizer=0, activations=0)
+    sizes = Sizes([1, 2, 3], 0, 0, 0)
     assert [d.total for d in memory(make_schedule("1f1b", 3), sizes)] == [1, 2, 3]
 
 
@@ -72,13 +82,13 @@ def test_a_trace_is_read_like_the_clock():
     assert peak_memory(events, schedule, SIZES) == memory(schedule, SIZES)
 
 
-@pytest.mark.parametrize("field", ["weights", "gradients", "optimizer", "activations", "boundary"])
+@pytest.mark.parametrize("field", ["weight", "gradient", "optimizer", "activation", "boundary"])
 @pytest.mark.parametrize("value", [-1, float("nan"), float("inf"), "2", True])
 def test_bad_sizes_are_refused_by_field(field, value):
-    with pytest.raises(InputError, match=f"^{field} = "):
-        Sizes(**{field: value})
+    with pytest.raises(InputError, match=f"^{field}_bytes = "):
+        Sizes(**{f"{field}_bytes": value})
 
 
 def test_sizes_of_the_wrong_length_are_refused():
-    with pytest.raises(InputError, match=r"weights = \[1, 2\]: allowed are one number, or 3 of them"):
-        memory(make_schedule("1f1b", 3), Sizes(weights=[1, 2]))
+    with pytest.raises(InputError, match=r"weight_bytes = \[1, 2\]: allowed are one number, or 3 of them"):
+        memory(make_schedule("1f1b", 3), Sizes([1, 2]))

@@ -74,6 +74,13 @@ def test_a_trace_in_seconds_is_read_by_the_same_function():
     assert run.bubble == pytest.approx(float(clock.bubble), abs=0.02)
 
 
+@pytest.mark.parametrize("S", [3, 9, 16])
+def test_hops_lengthen_a_step_by_the_round_trip_of_what_is_in_flight(S):
+    # S microbatches in flight go round in S (F + B) + 2 (S - 1) hops: the pattern repeats after S steps.
+    found = timing(make_schedule("pipedream", S), Costs(1, 2, hop=1))
+    assert found.exact and found.period == Fraction(3 * S + 2 * (S - 1), S)
+
+
 def test_nothing_takes_time():
     found = timing(make_schedule("1f1b", 2, 2), Costs(0, 0))
     assert (found.period, found.bubble, found.microbatches_per_time()) == (0, 0, 0)

@@ -68,7 +68,7 @@ def test_durations_are_exact(capsys):
 
 def test_a_figure_with_its_csv(capsys, tmp_path: Path):
     for ending in ("png", "pdf", "svg"):
-        path = tmp_path / "new folder" / f"chart.{ending}"
+        path = tmp_path / f"chart é {ending}.{ending}"
         found = run_json(capsys, "schedule", "zb-h1", "--stages", "8", "--steps", "1", "--figure", str(path))
         assert found["files"] == [str(path), str(path.with_suffix(".csv"))]
         assert path.stat().st_size > 1000
@@ -89,7 +89,9 @@ def test_compare_as_csv(capsys):
     assert main(["compare", "--stages", "4", "--microbatches", "6", "--csv"]) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     allowed = {row["system"]: row for row in rows}
-    assert set(SCHEDULES) - set(allowed) == {"interleaved-1f1b", "amdp", "localsgd"}  # 6 is no multiple of 4
+    refused = {name for name, row in allowed.items() if row["note"]}
+    assert set(allowed) == set(SCHEDULES) and refused == {"interleaved-1f1b", "amdp", "localsgd"}  # no multiple of 4
+    assert (allowed["amdp"]["bubble"], allowed["1f1b"]["durations"], allowed["1f1b"]["S"]) == ("", "F = 1, B = 2", "4")
     assert float(allowed["1f1b"]["bubble"]) == pytest.approx(3 / 9, rel=1e-15)
 
 
@@ -108,7 +110,7 @@ def test_compare_as_latex_compiles(capsys, tmp_path: Path):
 def test_the_derivation(capsys):
     assert main(["delays", "--derivation"]) == 0
     text = capsys.readouterr().out
-    assert "holds  stage order, odd S: largest - (2S - 1) S/2: -1/2 = -1/2" in text
+    assert "holds  stage order, odd S: largest less 2S - 1 slots at S/2 updates: -1/2 = -1/2" in text
     assert "FAILS" not in text
 
 
@@ -124,10 +126,41 @@ def test_a_wrong_closed_form_is_exit_1_and_the_enumeration_is_printed(capsys, mo
     assert "claim failed: delay of pipedream with 3 stages and 1 microbatches, stage 0: closed form 3" in captured.err
 
 
+BREAKS = {
+    "a version from the future": {"version": lambda self, stage, j: j + 1},
+    "delays that never settle": {"version": lambda self, stage, j: 0, "versions_stored": lambda self, stage: 2},
+    "too few versions": {"versions_stored": lambda self, stage: 1},
+    "too many versions": {"versions_stored": lambda self, stage: 9},
+    "a backward is missing": {
+        "actions": lambda self, d, steps: (
+            a for a in super(PipeDream, self).actions(d, steps) if (a.kind, d, a.microbatch) != ("backward", 1, 2)
+        )
+    },
+    "no step": {
+        "actions": lambda self, d, steps: (a for a in super(PipeDream, self).actions(d, steps) if a.kind != "step")
+    },
+    "backward first": {"actions": lambda self, d, steps: reversed(list(super(PipeDream, self).actions(d, steps)))},
+}
+
+
+@pytest.mark.mutation
+@pytest.mark.parametrize("words", [["delays", "pipedream"], ["schedule", "pipedream"], ["compare"]])
+@pytest.mark.parametrize("name", BREAKS)
+def test_every_command_refuses_a_broken_schedule(name, words, capsys, monkeypatch):
+    for method, broken in BREAKS[name].items():
+        monkeypatch.setattr(PipeDream, method, broken)
+    extra = ["--microbatches", "4"] if words == ["compare"] else []
+    assert main([*words, "--stages", "4", *extra]) == 1
+    captured = capsys.readouterr()
+    assert 1 <= captured.err.count("claim failed: ") <= 7
+    assert "Traceback" not in captured.err
+    assert ("pipedream: not valid: " in captured.out) == (words == ["compare"])
+
+
 @pytest.mark.mutation
 def test_an_invalid_schedule_is_exit_1(capsys, monkeypatch):
     monkeypatch.setattr(PipeDream, "versions_stored", lambda self, stage: 1)
     assert main(["schedule", "pipedream", "--stages", "3"]) == 1
     captured = capsys.readouterr()
-    assert "NOT VALID" in captured.out
+    assert captured.out == "NOT VALID\n"
     assert "claim failed: device 0 holds up to 3 versions of stage 0; the schedule states 1" in captured.err

@@ -13,7 +13,7 @@ from theory.delays.block_update_derivation import derive
 def test_every_step_holds_for_even_and_odd_depth():
     steps = derive()
     assert all(step.holds for step in steps), [str(step) for step in steps if not step.holds]
-    law = {(s.convention, s.parity): s.right for s in steps if s.name == "largest - (2S - 1) S/2"}
+    law = {(s.convention, s.parity): s.right for s in steps if s.name == "largest less 2S - 1 slots at S/2 updates"}
     assert law == {
         (convention, parity): sp.Rational(0 if parity == "even" else -1, 2)
         for convention in ("stage order", "physical", "slot")

@@ -86,7 +86,7 @@ def test_evaluation_is_exact():
 @pytest.mark.parametrize("name", CLOSED_FORMS)
 def test_exact_evaluation_is_sympys(name):
     form = CLOSED_FORMS[name]
-    values = {"S": 8, "m": 16, "stage": 3, "t_f": 2, "t_b": 5, "t_w": 2, "v": 2, "R": 8}
+    values = {"S": 8, "m": 16, "stage": 3, "device": 2, "t_f": 2, "t_b": 5, "t_w": 2, "v": 2, "R": 8}
     for quantity, formula in form.formulas.items():
         expected = formula.subs({symbol: values[str(symbol)] for symbol in formula.free_symbols})
         assert sp.Rational(form.evaluate(quantity, **values)) == expected, quantity
@@ -110,6 +110,9 @@ def test_bad_counts(n):
         ("localsgd", "period", {"S": 4, "m": 4, "R": 2}, "R=2, S=4 is not allowed: localsgd needs R >= S"),
         ("zb-h1", "bubble", {"S": 2, "m": 2, "t_f": 1, "t_w": 2, "t_b": 4}, "t_f=1, t_w=2 is not allowed"),
         ("interleaved-1f1b", "in_flight", {"S": 2, "m": 2}, "'in_flight' of interleaved-1f1b has no closed form"),
+        ("zb-h1", "bubble", {"S": 2, "m": 2, "t_f": 1}, "t_w: not given; zb-h1 needs a value for each"),
+        ("pipedream", "delay", {"S": 2}, "stage: not given"),
+        ("pipedream", "delay", {"stage": 0}, "S: not given; pipedream needs the number of stages"),
         ("1f1b", "speed", {"S": 2, "m": 2}, "'speed' of 1f1b has no closed form; known: delay"),
     ],
 )

@@ -60,18 +60,20 @@ def has_closed_form(name: str) -> bool:
 def optimizer_step_delay(name: str, S: int, m: int | None = None) -> list[int]:
     """Optimizer-step delay of each model stage in steady state, from the input side.
 
-    name: a schedule; S: stages; m: microbatches per optimizer step (None: 1 for PipeDream, S for the others).
-    Raises InputError for an unknown name, S or m not a positive integer, or an m that the schedule does not admit.
+    name: a schedule; S: stages; m: microbatches per optimizer step (None: the schedule's default, 1 for PipeDream with
+    and without vertical sync, S for the others). Raises InputError for an unknown name, S or m not a positive integer,
+    or an m that the schedule does not admit.
     """
     check_count("S", S)
     form = closed_form(name)
     if form is None:
         raise InputError(f"unknown schedule {name!r}; known: {', '.join(CLOSED_FORMS)}")
-    if m is None:
-        m = 1 if name == "pipedream" else S
-    check_count("m", m)
+    given = {"S": S}
+    if m is not None:
+        check_count("m", m)
+        given["m"] = m
     pieces = 2 * S if name == "interleaved-1f1b" else S
-    return [int(form.evaluate("delay", S=S, m=m, stage=s)) for s in range(pieces)]
+    return [int(form.evaluate("delay", **given, stage=s)) for s in range(pieces)]
 
 
 def block_update_delay(S: int, convention: str = block_update.DEFAULT_CONVENTION) -> dict[str, Any]:

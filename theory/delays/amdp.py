@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import sympy as sp
 
-from theory.delays.closed_form import ClosedForm, S, m, stage, t_b, t_f
+from theory.delays.closed_form import ClosedForm, S, device, m, stage, t_b, t_f
 
 _STALE = sp.Piecewise((S / 2, sp.Eq(stage, S - 1)), (S, True))
 _EXTRA = sp.Piecewise((t_b - t_f + sp.Max(0, t_b - 2 * t_f), t_b >= t_f), (2 * (t_f - t_b), True))
-_EDGE = sp.Or(sp.Eq(sp.Mod(stage, 4), 0), sp.Eq(sp.Mod(stage, 4), 3))
+_EDGE = sp.Or(sp.Eq(sp.Mod(device, 4), 0), sp.Eq(sp.Mod(device, 4), 3))
 
 FORM = ClosedForm(
     name="amdp",

@@ -60,13 +60,15 @@ def _of_entries(convention: str, entry: sp.Expr, odd: int) -> list[Step]:
     steps = []
     for axis, symbol in (("a", _i), ("r", _k)):
         # From 2i - 1 to 2i the class changes, from 2i to 2i + 1 the number too.
-        falls = []
+        falls: dict[str, sp.Expr] = {}
         for other in (0, 1):
             odd_one, even_one = ((1, other), (0, other)) if axis == "a" else ((other, 1), (other, 0))
             following = classes[odd_one].subs(symbol, symbol + 1)
-            falls += [classes[odd_one] - classes[even_one], classes[even_one] - following]
-        for fall in map(sp.expand, falls):
-            name = f"entries do not grow with {axis}"
+            fixed = f"{'odd' if other else 'even'} {'r' if axis == 'a' else 'a'}"
+            falls[f"from odd {axis} to the next, {fixed}"] = classes[odd_one] - classes[even_one]
+            falls[f"from even {axis} to the next, {fixed}"] = classes[even_one] - following
+        for case, fall in falls.items():
+            fall, name = sp.expand(fall), f"an entry falls by, {case}"
             steps.append(Step(name, convention, _word(odd), _in_S(fall, odd), ">=", sp.S.Zero, _nonnegative(fall)))
     first = classes[1, 1].subs({_i: 1, _k: 1})
     last = classes[odd, odd].subs({_i: _p + odd, _k: _p + odd})
@@ -81,7 +83,7 @@ def _of_entries(convention: str, entry: sp.Expr, odd: int) -> list[Step]:
     ]
     if convention != "minimal":
         law = (2 * size - 1) * size / 2
-        steps.append(equal("largest - (2S - 1) S/2", first - law, sp.Rational(-odd, 2)))
+        steps.append(equal("largest less 2S - 1 slots at S/2 updates", first - law, sp.Rational(-odd, 2)))
     return steps
 
 

@@ -15,7 +15,7 @@ from theory.symbols import symbols
 #: Quantities that depend on the durations.
 TIMES = ("period", "fill_and_drain", "bubble")
 
-S, m, stage, t_f, t_b, t_w = symbols("S m stage t_f t_b t_w")
+S, m, stage, device, t_f, t_b, t_w = symbols("S m stage device t_f t_b t_w")
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class ClosedForm:
         version_gap: largest between forward and backward; gap_microbatches: of how many microbatches of a step.
     Counts:
         versions: weight versions that a copy of stage s holds; in_flight: microbatches between forward and backward at
-        stage s; in_flight_total: at device s, over all stages it holds.
+        stage s; in_flight_total: on a device d, over all stages it holds.
     Times, with t_f and t_b of one microbatch on an S-th of the model (t_b the whole backward, t_w its weight part):
         period: of an optimizer step (of LocalSGD: of a round); fill_and_drain: once in a run.
 
@@ -49,14 +49,15 @@ class ClosedForm:
     gap_microbatches: sp.Expr = sp.S.Zero
     conditions: tuple[tuple[sp.Basic, str], ...] = ()
     time_conditions: tuple[tuple[sp.Basic, str], ...] = ()
-    #: Defaults of the schedule's own parameters (chunks v, replicas R) in terms of S.
-    parameters: Mapping[str, sp.Expr] = field(default_factory=dict)
+    #: Defaults in terms of S: of m, and of the schedule's own parameters (chunks v, replicas R).
+    parameters: Mapping[str, sp.Expr] = field(default_factory=lambda: {"m": S})
 
     def __post_init__(self) -> None:
         if self.backward_delay is None:
             object.__setattr__(self, "backward_delay", self.delay)
         if self.in_flight_total is None:
-            object.__setattr__(self, "in_flight_total", self.in_flight)
+            total = None if self.in_flight is None else self.in_flight.subs(stage, device)
+            object.__setattr__(self, "in_flight_total", total)
 
     @cached_property
     def bubble(self) -> sp.Expr:
@@ -73,6 +74,7 @@ class ClosedForm:
         """The first condition that ``values`` miss for this quantity, in words, or None."""
         full = self._with_defaults(values)
         needed = self.conditions + (self.time_conditions if quantity in TIMES else ())
+        self._refuse_missing(full, *(condition for condition, _ in needed))
         for condition, words in needed:
             if not evaluate(condition, **full):
                 given = ", ".join(f"{name}={full[name]}" for name in sorted(map(str, condition.free_symbols)))
@@ -90,8 +92,17 @@ class ClosedForm:
             raise InputError(f"quantity: {quantity!r} of {self.name} has no closed form; known: {known}")
         if (missed := self.missed(quantity, **values)) is not None:
             raise InputError(missed)
-        return evaluate(formula, **self._with_defaults(values))
+        full = self._with_defaults(values)
+        self._refuse_missing(full, formula)
+        return evaluate(formula, **full)
+
+    def _refuse_missing(self, values: Mapping[str, Number], *formulas: sp.Basic) -> None:
+        needed = sorted({str(symbol) for formula in formulas for symbol in formula.free_symbols} - set(values))
+        if needed:
+            raise InputError(f"{', '.join(needed)}: not given; {self.name} needs a value for each")
 
     def _with_defaults(self, values: Mapping[str, Number]) -> dict[str, Number]:
+        if "S" not in values:
+            raise InputError(f"S: not given; {self.name} needs the number of stages")
         missing = {name: default for name, default in self.parameters.items() if name not in values}
         return {**values, **{name: evaluate(default, **values) for name, default in missing.items()}}

@@ -11,4 +11,4 @@ from dataclasses import replace
 from theory.delays import one_f_one_b
 from theory.delays.closed_form import m
 
-FORM = replace(one_f_one_b.FORM, name="gpipe", reference="Huang et al. 2019", in_flight=m, in_flight_total=m)
+FORM = replace(one_f_one_b.FORM, name="gpipe", reference="Huang et al. 2019", in_flight=m, in_flight_total=None)

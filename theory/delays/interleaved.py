@@ -12,7 +12,7 @@ from dataclasses import replace
 import sympy as sp
 
 from theory.delays import one_f_one_b
-from theory.delays.closed_form import S, m, stage, t_b, t_f
+from theory.delays.closed_form import S, device, m, t_b, t_f
 from theory.symbols import symbols
 
 (v,) = symbols("v")
@@ -22,8 +22,8 @@ FORM = replace(
     name="interleaved-1f1b",
     reference="Narayanan et al. 2021b",
     in_flight=None,
-    in_flight_total=sp.Min(v * m, 2 * (S - 1 - stage) + (v - 1) * S + 1),
+    in_flight_total=sp.Min(v * m, 2 * (S - 1 - device) + (v - 1) * S + 1),
     period=(m + (S - 1) / v) * (t_f + t_b),
     conditions=((sp.Eq(sp.Mod(m, S), 0), "m a multiple of S"),),
-    parameters={"v": sp.Integer(2)},
+    parameters={"m": S, "v": sp.Integer(2)},
 )

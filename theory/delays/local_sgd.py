@@ -23,8 +23,8 @@ FORM = replace(
     name="localsgd",
     reference="arXiv 2606.03498",
     in_flight=sp.Min(S - stage, R),
-    in_flight_total=sp.Min(S - stage, R),
+    in_flight_total=None,
     conditions=((sp.Eq(sp.Mod(m, R), 0), "m a multiple of R"),),
     time_conditions=((sp.Ge(R, S), "R >= S"),),
-    parameters={"R": S},
+    parameters={"m": S, "R": S},
 )

@@ -23,4 +23,5 @@ FORM = replace(
     version_gap=pipedream.FORM.delay,
     gap_microbatches=sp.Min(S - 1 - stage, m),
     versions=sp.S.One,
+    parameters={"m": S},
 )

@@ -22,4 +22,5 @@ FORM = ClosedForm(
     in_flight=S - stage,
     period=m * (t_f + t_b),
     fill_and_drain=(S - 1) * (t_f + t_b),
+    parameters={"m": sp.S.One},
 )

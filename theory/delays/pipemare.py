@@ -27,5 +27,6 @@ FORM = replace(
     gap_microbatches=sp.Min(_SLOTS, m),
     versions=sp.S.One,
     in_flight=2 * (S - stage),
-    in_flight_total=2 * (S - stage),
+    in_flight_total=None,
+    parameters={"m": S},
 )

@@ -11,6 +11,7 @@ from pipeline.errors import InputError
 from pipeline.schedules import SCHEDULES, make_schedule
 from pipeline.schedules.amdp import AMDP
 from pipeline.schedules.base import Action, Schedule
+from pipeline.schedules.local_sgd import LocalSGD
 from pipeline.schedules.one_f_one_b import OneFOneB
 from pipeline.schedules.pipedream import PipeDream
 from pipeline.schedules.pipedream_2bw import PipeDream2BW
@@ -198,6 +199,58 @@ class NoReduction(AMDP):
         return (a for a in super().actions(device, steps) if (a.kind, a.copy, a.step) != ("reduce", (0, 1), 0))
 
 
+@dataclass(frozen=True)
+class NeverAverages(LocalSGD):
+    """Stage 1 never averages its replicas."""
+
+    def actions(self, device: int, steps: int) -> Iterator[Action]:
+        return (a for a in super().actions(device, steps) if (a.kind, device) != ("reduce", 1))
+
+
+@dataclass(frozen=True)
+class AveragesTwice(LocalSGD):
+    """Every average is made twice."""
+
+    def actions(self, device: int, steps: int) -> Iterator[Action]:
+        for action in super().actions(device, steps):
+            yield action
+            if action.kind == "reduce":
+                yield action
+
+
+@dataclass(frozen=True)
+class AveragesEarly(LocalSGD):
+    """The average comes before the last replica's last step."""
+
+    def actions(self, device: int, steps: int) -> Iterator[Action]:
+        actions = list(super().actions(device, steps))
+        for n, action in enumerate(actions):
+            if action.kind == "reduce":
+                actions[n - 1], actions[n] = actions[n], actions[n - 1]
+        return iter(actions)
+
+
+@dataclass(frozen=True)
+class NeverSettles(PipeDream):
+    """Reads version 0 for ever."""
+
+    def version(self, stage: int, microbatch: int) -> int:
+        return 0
+
+    def versions_stored(self, stage: int) -> int:
+        return 2
+
+
+def test_a_short_run_is_no_problem_by_itself():
+    for name, S, m in (("pipedream", 4, 1), ("pipedream-2bw", 4, 4), ("amdp", 4, 4), ("localsgd", 3, 3)):
+        for steps in (1, 2, 3):
+            assert check(make_schedule(name, S, m), steps).problems == []
+
+
+def test_long_start_up_settles_in_the_end():
+    assert check(make_schedule("pipedream-2bw", 9, 1, policy="uniform")).valid
+
+
 @pytest.mark.mutation
 @pytest.mark.parametrize(
     ("broken", "said"),
@@ -214,6 +267,11 @@ class NoReduction(AMDP):
         (NoWeight(3, 3), "weight of microbatch 0 at stage 0 occurs 0 times"),
         (LateStep(4, 4), "backward of microbatch 5 at stage 3 reads version 1; the newest there is 0"),
         (NoReduction(4, 4), "comes without a reduction"),
+        (NeverAverages(3, 6), "device 1 averages its replicas 0 times"),
+        (NeverAverages(3, 6), "forward of microbatch 6 at stage 1 comes before the average of its round"),
+        (AveragesTwice(3, 6), "device 0 averages at the end of round 0 after 1 averages"),
+        (AveragesEarly(3, 6), "averages at the end of round 0 after 0 averages, with versions [1, 2] instead of 2"),
+        (NeverSettles(3, 1), "delays of stage 0 do not settle"),
     ],
 )
 def test_a_broken_schedule_is_named(broken, said):
