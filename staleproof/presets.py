@@ -22,6 +22,8 @@ class Preset:
     quadratic_replicas     independent runs of the real optimizer code per setting
     quadratic_steps        optimizer steps of each
     certified_steps        optimizer steps of each matrix least-squares run
+    deepest_schedule       largest S at which closed forms and enumerations of schedules are compared
+    clock_timelines        timelines of schedules on the clock that are drawn, at most
     trace_batches          optimizer steps of the traced two-process run
     oracle_steps           steps over which engine and oracle are compared bit for bit
     training_steps         optimizer steps of each arm
@@ -38,6 +40,8 @@ class Preset:
     quadratic_replicas: int = 20_000
     quadratic_steps: int = 60
     certified_steps: int = 200
+    deepest_schedule: int = 8
+    clock_timelines: int = 24
     trace_batches: int = 6
     oracle_steps: int = 20
     training_steps: int = 200
@@ -85,6 +89,8 @@ PRESETS: dict[str, Preset] = {
         quadratic_replicas=4_000,
         quadratic_steps=30,
         certified_steps=20,
+        deepest_schedule=4,
+        clock_timelines=1,
         trace_batches=3,
         oracle_steps=3,
         training_steps=6,

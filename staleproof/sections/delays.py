@@ -16,7 +16,6 @@ from staleproof.presets import Preset
 
 TITLE = "Delays: closed form, enumeration, trace"
 EVIDENCE = "delays.json"
-LARGEST_S = 8
 LISTED_S = (2, 4, 8)
 TRACED_STAGES = 2
 MEASURED_MICROBATCHES = 24
@@ -45,11 +44,11 @@ def run(
     timelines: list[dict[str, Any]] = []
     for index, name in enumerate(SCHEDULES):
         progress(0.3 * index / len(SCHEDULES), f"closed form and enumeration of {name}")
-        rows += _closed_form(name, claims)
+        rows += _closed_form(name, claims, preset.deepest_schedule)
         if "policy" in SCHEDULES[name].__dataclass_fields__:
             for policy in ("stall", "uniform"):
-                _closed_form(name, claims, policy)
-    claims += [_block_update(), _derivation()]
+                _closed_form(name, claims, preset.deepest_schedule, policy)
+    claims += [_block_update(preset.deepest_schedule), _derivation()]
     progress(0.35, "starting two worker processes")
     text = load_corpus(preset.corpus).text
     traced = [name for name in SCHEDULES if make_schedule(name, DRAWN_STAGES).runs_on_engine]
@@ -60,7 +59,7 @@ def run(
             rows.append(row)
             if drawn is not None:
                 timelines.append(drawn)
-    for name in SCHEDULES:
+    for name in list(SCHEDULES)[: preset.clock_timelines]:
         schedule = make_schedule(name, DRAWN_STAGES)
         steps = max(DRAWN_STEPS, 3 * DRAWN_STAGES // schedule.microbatches)
         if blocked(schedule, [list(schedule.actions(d, steps)) for d in range(schedule.devices)], "buffered"):
@@ -100,8 +99,8 @@ def _sized(name: str, S: int, m: int, policy: str = "refuse") -> Any | None:
         return None
 
 
-def _closed_form(name: str, claims: list[Claim], policy: str = "refuse") -> list[dict[str, Any]]:
-    """Everything closed about one schedule against the enumeration, for S = 1..LARGEST_S; the rows to list."""
+def _closed_form(name: str, claims: list[Claim], deepest: int, policy: str = "refuse") -> list[dict[str, Any]]:
+    """Everything closed about one schedule against the enumeration, for S = 1..deepest; the rows to list."""
     from pipeline.delays import delay_summary
     from pipeline.errors import InputError
     from pipeline.validity import check
@@ -110,7 +109,7 @@ def _closed_form(name: str, claims: list[Claim], policy: str = "refuse") -> list
     rows: list[dict[str, Any]] = []
     differences: dict[str, list[str]] = {"closed-form": [], "memory": [], "clock": [], "valid": []}
     short = policy != "refuse"  # the policies are for fewer than S - 1 microbatches
-    numbers = [({1, 2, S - 2} if short else {max(S - 1, 1), S, 2 * S}) for S in range(1, LARGEST_S + 1)]
+    numbers = [({1, 2, S - 2} if short else {max(S - 1, 1), S, 2 * S}) for S in range(1, deepest + 1)]
     pairs = [(S, m) for S, ms in enumerate(numbers, 1) for m in sorted(ms) if m >= 1 and not (short and m >= S - 1)]
     schedules = [s for s in dict.fromkeys(_sized(name, S, m, policy) for S, m in pairs) if s is not None]
     form = agreement.closed_form_of(schedules[-1])
@@ -180,7 +179,7 @@ def _distance(a: list[int], b: list[int]) -> int:
     return max(abs(x - y) for x, y in zip(a, b, strict=True)) if len(a) == len(b) else 1_000_000
 
 
-def _block_update() -> Claim:
+def _block_update(deepest: int) -> Claim:
     """PipeDream's block-update delays: every entry and every summary, under every convention."""
     from pipeline.block_delays import CONVENTIONS, block_update_delay
     from pipeline.clock import simulate
@@ -188,14 +187,14 @@ def _block_update() -> Claim:
     from staleproof.agreement import block_differences
 
     found: list[str] = []
-    for S in range(1, LARGEST_S + 1):
+    for S in range(1, deepest + 1):
         events = simulate(make_schedule("pipedream", S), 6 * S)
         for convention in CONVENTIONS:
             found += map(str, block_differences(f"S = {S}", S, block_update_delay(events, S, convention)))
     return _equality(
         "delays.block-update.pipedream",
         f"pipedream: block-update delays (matrix, max, mean, min, start-up; {', '.join(CONVENTIONS)}), closed form = "
-        f"enumeration for S = 1..{LARGEST_S}",
+        f"enumeration for S = 1..{deepest}",
         found,
     )
 
