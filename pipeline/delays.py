@@ -102,7 +102,7 @@ def version_mismatch(events: Sequence[Event]) -> int:
 
 def steps_to_steady_state(schedule: Schedule) -> int:
     """Optimizer steps of a run that contains start-up and several steady steps."""
-    return 6 * schedule.stages // schedule.microbatches + 4
+    return schedule.start_up + 4
 
 
 def delay_summary(schedule: Schedule) -> dict[str, list[Any]]:
@@ -114,11 +114,9 @@ def delay_summary(schedule: Schedule) -> dict[str, list[Any]]:
     """
     steps = steps_to_steady_state(schedule)
     by_stage = microbatch_delays(simulate(schedule, steps))
-    # PipeMare's forwards run 2S microbatches ahead; after that every step is like the one before.
-    settled = -(-2 * schedule.stages // schedule.microbatches) + 1
     result: dict[str, list[Any]] = defaultdict(list)
     for delays in by_stage.values():
-        steady = [d for d in delays if d.microbatch >= settled * schedule.microbatches]
+        steady = [d for d in delays if d.microbatch >= schedule.start_up * schedule.microbatches]
         with_gap: dict[int, int] = defaultdict(int)
         for d in delays:
             with_gap[d.step] += d.gap > 0

@@ -101,8 +101,7 @@ def peak_memory(
 
 def memory(schedule: Schedule, sizes: Sizes = EVEN, recompute: bool = False) -> list[DeviceMemory]:
     """Peaks of each device over a run on the clock that is long enough to reach the steady state."""
-    steps = 4 + -(-4 * schedule.stages // schedule.microbatches)
-    return peak_memory(simulate(schedule, steps), schedule, sizes, recompute)
+    return peak_memory(simulate(schedule, schedule.start_up + 3), schedule, sizes, recompute)
 
 
 class _Ledger:

@@ -29,9 +29,9 @@ CORRECTIONS = ("none", "error-feedback")
 class TrainConfig:
     """Settings of a run. A step is ``microbatches`` x ``sequences`` x ``model.context`` bytes.
 
-    microbatches: m (default: 1 for PipeDream, S for the others); policy: of pipedream-2bw for m < S - 1; lr: None for
-    the optimizer's own; pool: see :class:`ByteBatches`; snapshot_every: keep the weights every so many steps (0: only
-    at the end).
+    microbatches: m (default: 1 for PipeDream, S for the others); policy: of pipedream-2bw for m < S - 1; tau: delay of
+    uniform (None: the least possible); lr: None for the optimizer's own; pool: see :class:`ByteBatches`;
+    snapshot_every: keep the weights every so many steps (0: only at the end).
     Raises InputError, naming the field, for a value that cannot run.
     """
 
@@ -39,6 +39,7 @@ class TrainConfig:
     stages: int = 2
     microbatches: int | None = None
     policy: str = "refuse"
+    tau: int | None = None
     sequences: int = 4
     steps: int = 100
     optimizer: str = "adamw"
@@ -73,7 +74,9 @@ class TrainConfig:
 
     @functools.cached_property
     def plan(self) -> Schedule:
-        options = {} if self.policy == "refuse" else {"policy": self.policy}
+        options: dict[str, Any] = {} if self.policy == "refuse" else {"policy": self.policy}
+        if self.tau is not None:
+            options["tau"] = self.tau
         return make_schedule(self.schedule, self.stages, self.microbatches, **options)
 
     @property
@@ -143,15 +146,20 @@ def train(
         return own.run(job, on_step)
 
 
-#: Age of the weights in microbatches, by schedule: (S, m, s) -> age. The oracle's own statement of each schedule.
-ORACLE_AGES: dict[str, Callable[[int, int, int], int]] = {
-    "gpipe": lambda S, m, s: 0,
-    "1f1b": lambda S, m, s: 0,
-    "pipedream": lambda S, m, s: S - 1 - s,
-    "pipedream-vertical-sync": lambda S, m, s: S - 1,
-    "pipedream-2bw": lambda S, m, s: m,
-    "pipedream-2bw (stall)": lambda S, m, s: m,
-    "pipedream-2bw (uniform)": lambda S, m, s: max(1, math.ceil((S - 1) / m)) * m,
+def _least_tau(S: int, m: int) -> int:
+    return math.ceil((S - 1) / m)
+
+
+#: Age of the weights in microbatches, by schedule: (S, m, s, tau) -> age. The oracle's own statement of each schedule.
+ORACLE_AGES: dict[str, Callable[[int, int, int, int | None], int]] = {
+    "gpipe": lambda S, m, s, tau: 0,
+    "1f1b": lambda S, m, s, tau: 0,
+    "pipedream": lambda S, m, s, tau: S - 1 - s,
+    "pipedream-vertical-sync": lambda S, m, s, tau: S - 1,
+    "pipedream-2bw": lambda S, m, s, tau: m,
+    "pipedream-2bw (stall)": lambda S, m, s, tau: m,
+    "pipedream-2bw (uniform)": lambda S, m, s, tau: max(1, _least_tau(S, m)) * m,
+    "uniform": lambda S, m, s, tau: (_least_tau(S, m) if tau is None else tau) * m,
 }
 
 
@@ -172,7 +180,7 @@ def train_oracle(
     S, m = config.stages, config.plan.microbatches
     check_oracle_knows(config.schedule)
     name = config.schedule if config.policy == "refuse" else f"{config.schedule} ({config.policy})"
-    ages = [ORACLE_AGES[name](S, m, s) for s, part in enumerate(config.parts) for _ in part]
+    ages = [ORACLE_AGES[name](S, m, s, config.tau) for s, part in enumerate(config.parts) for _ in part]
     tau = max(-(-age // m) for age in ages)
     plain = replace(config, correction="none")
     with one_thread():

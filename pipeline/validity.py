@@ -39,7 +39,7 @@ def check(schedule: Schedule, steps: int | None = None) -> Validity:
     """
     steady = steps is None
     if steps is None:
-        steps = 3 + -(-3 * schedule.stages // schedule.microbatches)
+        steps = schedule.start_up + 3
     orders = [list(schedule.actions(device, steps)) for device in range(schedule.devices)]
     problems = [
         *every_pass_once(schedule, orders, steps),

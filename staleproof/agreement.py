@@ -42,7 +42,8 @@ def closed_form_of(schedule: Any) -> Any | None:
 
 def values_of(schedule: Any) -> dict[str, int]:
     """The schedule's numbers under theory's symbols."""
-    options = {"v": getattr(schedule, "chunks", None), "R": getattr(schedule, "replicas", None)}
+    names = {"v": "chunks", "R": "replicas", "tau": "tau"}
+    options = {symbol: getattr(schedule, name, None) for symbol, name in names.items()}
     given = {symbol: value for symbol, value in options.items() if value is not None}
     return {"S": schedule.stages, "m": schedule.microbatches, **given}
 

@@ -46,6 +46,7 @@ def add_schedule(parser: argparse.ArgumentParser, most: int) -> None:
     )
     add_policy(parser)
     add("--chunks", type=integer(1), metavar="v", help="interleaved-1f1b: model chunks per device (default: 2)")
+    add("--tau", type=integer(0), metavar="T", help="uniform: delay in optimizer steps (default: the least possible)")
     add("--replicas", type=integer(1), metavar="R", help="localsgd: replicas of the model (default: S)")
 
 
@@ -60,7 +61,7 @@ def schedule_of(args: argparse.Namespace, most: int) -> Any:
     if args.stages is None:
         raise InputError(f"stages: not given; give --stages with an integer from 1 to {most}")
     check_size(args.stages, args.microbatches or 1, args.chunks or 1)
-    options = {name: getattr(args, name) for name in ("chunks", "replicas") if getattr(args, name) is not None}
+    options = {name: getattr(args, name) for name in ("chunks", "replicas", "tau") if getattr(args, name) is not None}
     if args.policy != "refuse":
         options["policy"] = args.policy
     return make_schedule(args.name, args.stages, args.microbatches, **options)

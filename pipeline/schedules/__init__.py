@@ -17,6 +17,7 @@ from pipeline.schedules.pipedream import PipeDream
 from pipeline.schedules.pipedream_2bw import PipeDream2BW
 from pipeline.schedules.pipedream_vertical_sync import PipeDreamVerticalSync
 from pipeline.schedules.pipemare import PipeMare
+from pipeline.schedules.uniform import UniformDelay
 from pipeline.schedules.zb_h1 import ZBH1
 
 SCHEDULES: dict[str, type[Schedule]] = {
@@ -29,6 +30,7 @@ SCHEDULES: dict[str, type[Schedule]] = {
         PipeDream,
         PipeDreamVerticalSync,
         PipeDream2BW,
+        UniformDelay,
         PACI,
         PipeMare,
         AMDP,
@@ -41,8 +43,9 @@ def make_schedule(name: str, stages: int, microbatches: int | None = None, **opt
     """The schedule ``name`` for S ``stages`` and m ``microbatches`` (None: 1 for PipeDream with and
     without vertical sync, S for the others).
 
-    options: what else the schedule has: ``chunks`` (interleaved-1f1b), ``policy`` (pipedream-2bw), ``replicas``
-    (localsgd). Raises InputError for an unknown name or option, or for values that the schedule does not allow.
+    options: what else the schedule has: ``chunks`` (interleaved-1f1b), ``policy`` (pipedream-2bw), ``tau`` (uniform),
+    ``replicas`` (localsgd). Raises InputError for an unknown name or option, or for values that the schedule does not
+    allow.
     """
     if name not in SCHEDULES:
         raise InputError(f"schedule {name!r}: allowed are {', '.join(SCHEDULES)}")

@@ -127,6 +127,12 @@ class Schedule:
         """Largest number of microbatches between forward and backward at ``stage``: S - s for a 1F1B order."""
         return self.stages - stage
 
+    @property
+    def start_up(self) -> int:
+        """Optimizer steps, at most, until every step is like the one before."""
+        versions = max(self.versions_stored(stage) for stage in range(self.model_stages))
+        return -(-2 * self.stages // self.microbatches) + versions
+
     def actions(self, device: int, steps: int) -> Iterator[Action]:
         """The actions of ``device`` over ``steps`` optimizer steps, in order: one forward, one backward in turn.
 

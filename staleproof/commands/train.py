@@ -40,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="microbatches per optimizer step (default: 1 for pipedream, S for the others)",
     )
     add_policy(parser)
+    add("--tau", type=integer(0), metavar="T", help="uniform: delay in optimizer steps (default: the least possible)")
     add("--steps", type=integer(1), default=100, metavar="K", help="optimizer steps (default: 100)")
     add("--optimizer", default="adamw", metavar="NAME", help="adamw (default), muon, sgd, lmo")
     add("--lr", type=positive, metavar="X", help="learning rate (default: the optimizer's own)")
@@ -56,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--transport", default="auto", metavar="NAME", help="auto (default), gloo, nccl")
     add("--port", type=integer(1, 65535), metavar="N", help="rendezvous port on the loopback (default: a free one)")
     add("--check-oracle", action="store_true", help="compare every parameter at every step with the oracle")
-    add("--out", metavar="DIR", help="folder for run.json, steps.jsonl and events.json (default: none)")
+    add("--out", metavar="DIR", help="folder for the results: run.json, steps.jsonl, events.json, trace.json")
     add("--overwrite", action="store_true", help="empty an earlier result folder first")
     add_json(parser)
 
@@ -77,6 +78,7 @@ def run(args: argparse.Namespace) -> int:
         stages=args.stages,
         microbatches=args.microbatches,
         policy=args.policy,
+        tau=args.tau,
         sequences=args.sequences,
         steps=args.steps,
         optimizer=args.optimizer,
@@ -163,12 +165,15 @@ class _Record:
         return False
 
     def finish(self, summary: dict[str, Any], result: Any) -> None:
+        from pipeline.chrome_trace import chrome_trace
         from pipeline.events import as_rows
 
         self.progress.finish(f"{self.steps} steps")
         if self.folder is not None:
             self.folder.write("run.json", summary)
             self.folder.write("events.json", {"unit": "s", "events": as_rows(result.events)})
+            title = f"{summary['schedule']}, {summary['stages']} stages"
+            self.folder.write("trace.json", chrome_trace(result.events, title))
             self.folder.write("status.json", self.status | {"state": "complete"})
 
 
@@ -190,10 +195,26 @@ def _summary(config: Any, corpus: Any, result: Any, seconds: float) -> dict[str,
         "optimizer_step_delay": optimizer_step_delay(result.events),
         "delay_histogram": {str(delay): histogram[delay] for delay in sorted(histogram)},
         "peak_versions": result.peak_versions,
+        "timing": _timing(config, result),
         "losses": result.losses,
         "held_out_loss": held_out_loss(config, corpus.text, result.weights, HELD_OUT),
         "wall_seconds": seconds,
         "tokens_per_second": config.steps * config.tokens_per_step / seconds,
+    }
+
+
+def _timing(config: Any, result: Any) -> dict[str, float] | None:
+    """Period, bubble and utilisation of the trace, by the functions that read the clock; None for a single step."""
+    from pipeline.timing import timing_of_events
+
+    if config.steps < 2:
+        return None
+    found = timing_of_events(result.events, config.plan)
+    return {
+        "seconds_per_step": float(found.period),
+        "bubble": float(found.bubble),
+        "utilisation": float(found.utilisation),
+        "tokens_per_second": config.tokens_per_step / float(found.period),
     }
 
 
@@ -213,6 +234,11 @@ def _text(summary: dict[str, Any]) -> str:
         f"held out {summary['held_out_loss']:.4f}",
         f"largest optimizer-step delay by stage, from the trace: {' '.join(map(str, summary['optimizer_step_delay']))}",
     ]
+    if summary["timing"] is not None:
+        lines.append(
+            f"steady state, from the trace: {1000 * summary['timing']['seconds_per_step']:.3g} ms per step, bubble "
+            f"{100 * summary['timing']['bubble']:.0f} % (time without a forward or backward)"
+        )
     if "max_abs_diff" in summary:
         lines.append(f"largest difference from the oracle over all steps: {summary['max_abs_diff']:g}")
     return "\n".join(lines)

@@ -61,7 +61,7 @@ RUNNABLE = [name for name, cls in SCHEDULES.items() if cls(4, 4).runs_on_engine]
 
 
 def test_what_the_engine_runs():
-    assert RUNNABLE == ["gpipe", "1f1b", "pipedream", "pipedream-vertical-sync", "pipedream-2bw"]
+    assert RUNNABLE == ["gpipe", "1f1b", "pipedream", "pipedream-vertical-sync", "pipedream-2bw", "uniform"]
     for schedule in set(SCHEDULES) - set(RUNNABLE):
         with pytest.raises(InputError, match=f"schedule = '{schedule}': the engine runs gpipe, 1f1b, "):
             TrainConfig(schedule=schedule, stages=4, microbatches=4, model=MODEL)
@@ -85,12 +85,14 @@ def test_the_trace_is_the_enumeration(two_workers, schedule):
 @pytest.mark.parametrize("S", [1, 4])
 def test_other_numbers_of_stages_equal_the_oracle(S):
     with WorkerPool(S, device="cpu") as pool:
-        cases = [(schedule, m, "refuse") for schedule in RUNNABLE for m in {1: (1, 2), 4: (3, 4, 8)}[S]]
+        cases = [(schedule, m, {}) for schedule in RUNNABLE for m in {1: (1, 2), 4: (3, 4, 8)}[S]]
+        taus = {1: ((2, 0), (1, 3)), 4: ((1, 3), (4, 2), (2, 4))}[S]
+        cases += [("uniform", m, {"tau": tau}) for m, tau in taus]
         if S == 4:  # fewer microbatches than S - 1: the devices wait, or the delay grows to 2 and to 3
-            cases += [("pipedream-2bw", m, policy) for m in (1, 2) for policy in ("stall", "uniform")]
-        for schedule, m, policy in cases:
-            plain = replace(SMALL, stages=S, schedule=schedule, microbatches=m, policy=policy, steps=5)
-            corrections = ("none", "error-feedback") if policy != "refuse" else ("none",)
+            cases += [("pipedream-2bw", m, {"policy": policy}) for m in (1, 2) for policy in ("stall", "uniform")]
+        for schedule, m, options in cases:
+            plain = replace(SMALL, stages=S, schedule=schedule, microbatches=m, steps=5, **options)
+            corrections = ("none", "error-feedback") if options else ("none",)
             for correction in corrections:
                 config = replace(plain, correction=correction, optimizer="muon")
                 engine, oracle = train(config, TEXT, pool), train_oracle(config, TEXT)

@@ -23,7 +23,8 @@ SMALL = ("--corpus", TEXT, "--width", "16", "--heads", "2", "--context", "16", "
 
 
 @pytest.mark.parametrize(
-    ("schedule", "delay"), [("1f1b", [0, 0]), ("pipedream", [1, 0]), ("pipedream-2bw", [1, 1])]
+    ("schedule", "delay"),
+    [("1f1b", [0, 0]), ("pipedream", [1, 0]), ("pipedream-2bw", [1, 1]), ("uniform", [1, 1])],
 )
 def test_every_schedule_equals_the_oracle(staleproof: Run, schedule, delay):
     done = staleproof("train", "--schedule", schedule, "--steps", "4", "--check-oracle", "--json", *SMALL, timeout=120)
@@ -47,6 +48,11 @@ def test_files_of_a_run(staleproof: Run, tmp_path: Path):
     assert [row["loss"] for row in rows] == json.loads((run / "run.json").read_text())["losses"]
     events = json.loads((run / "events.json").read_text())["events"]
     assert {event["kind"] for event in events} == {"forward", "backward", "step"}
+    trace = json.loads((run / "trace.json").read_text())["traceEvents"]
+    assert sum(entry["ph"] == "X" for entry in trace) == len(events)
+    timing = json.loads((run / "run.json").read_text())["timing"]
+    assert timing["seconds_per_step"] > 0 and 0 < timing["utilisation"] < 1
+    assert timing["bubble"] == pytest.approx(1 - timing["utilisation"])
     again = staleproof("train", "--steps", "3", "--out", "run", *SMALL, timeout=60)
     assert again.returncode == 2
     assert "is not empty" in again.stderr

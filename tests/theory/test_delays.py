@@ -86,7 +86,7 @@ def test_evaluation_is_exact():
 @pytest.mark.parametrize("name", CLOSED_FORMS)
 def test_exact_evaluation_is_sympys(name):
     form = CLOSED_FORMS[name]
-    values = {"S": 8, "m": 16, "stage": 3, "device": 2, "t_f": 2, "t_b": 5, "t_w": 2, "v": 2, "R": 8}
+    values = {"S": 8, "m": 16, "stage": 3, "device": 2, "t_f": 2, "t_b": 5, "t_w": 2, "v": 2, "R": 8, "tau": 2}
     for quantity, formula in form.formulas.items():
         expected = formula.subs({symbol: values[str(symbol)] for symbol in formula.free_symbols})
         assert sp.Rational(form.evaluate(quantity, **values)) == expected, quantity

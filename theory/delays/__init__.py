@@ -22,6 +22,7 @@ from theory.delays import (
     pipedream_2bw,
     pipedream_vertical_sync,
     pipemare,
+    uniform,
     zb_h1,
 )
 from theory.delays.closed_form import ClosedForm
@@ -39,6 +40,7 @@ CLOSED_FORMS: dict[str, ClosedForm] = {
         pipedream_2bw.FORM,
         pipedream_2bw.STALL,
         pipedream_2bw.UNIFORM,
+        uniform.FORM,
         paci.FORM,
         pipemare.FORM,
         amdp.FORM,

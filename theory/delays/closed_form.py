@@ -104,5 +104,8 @@ class ClosedForm:
     def _with_defaults(self, values: Mapping[str, Number]) -> dict[str, Number]:
         if "S" not in values:
             raise InputError(f"S: not given; {self.name} needs the number of stages")
-        missing = {name: default for name, default in self.parameters.items() if name not in values}
-        return {**values, **{name: evaluate(default, **values) for name, default in missing.items()}}
+        full = dict(values)
+        for name, default in self.parameters.items():
+            if name not in full:
+                full[name] = evaluate(default, **full)
+        return full

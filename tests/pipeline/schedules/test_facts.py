@@ -141,6 +141,7 @@ def test_events_survive_json_rows():
         ("1f1b", 2, 0, "microbatches = 0"),
         ("1f1b", True, 1, "stages = True"),
         ("1f1b", 2.0, 1, r"stages = 2\.0"),
+        ("uniform", 5, 1.5, "microbatches = 1.5"),
         ("pipedream-2bw", 5, 3, "microbatches = 3: pipedream-2bw with 5 stages needs at least 4"),
     ],
 )

@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from pipeline.errors import InputError
 from pipeline.schedules import make_schedule
 from pipeline.schedules.amdp import AMDP
 from pipeline.schedules.base import Schedule
@@ -150,3 +151,15 @@ def test_uniform_2bw_keeps_the_plain_order_and_a_longer_delay():
     assert order(schedule, 2, 8) == order(make_schedule("pipedream", 8, 3), 2, 8)
     assert make_schedule("pipedream-2bw", 8, 7, policy="uniform").delay == 1
     assert make_schedule("pipedream-2bw", 1, 1, policy="uniform").delay == 1
+
+
+def test_uniform_delay_is_at_least_what_the_depth_needs():
+    assert make_schedule("uniform", 8, 3).tau == 3
+    assert make_schedule("uniform", 1, 1).tau == 0
+    assert (make_schedule("uniform", 4, 4, tau=2).versions_stored(0), make_schedule("uniform", 4, 4).tau) == (3, 1)
+    two = make_schedule("pipedream-2bw", 4, 4)
+    same = make_schedule("uniform", 4, 4, tau=1)
+    assert all(list(two.actions(d, 3)) == list(same.actions(d, 3)) for d in range(4))
+    for tau in (2, True, 1.0, "3"):
+        with pytest.raises(InputError, match="tau = .*: uniform with 8 stages and 3 microbatches allows integers"):
+            make_schedule("uniform", 8, 3, tau=tau)
