@@ -13,6 +13,10 @@ from staleproof.presets import MAX_SEED
 
 #: Forwards in one optimizer step, and in the timeline of `schedule`: about a minute's work.
 MAX_PASSES = 20_000
+#: The same for `compare`, which does it for every system.
+MAX_PASSES_EACH = 5_000
+#: Longest uniform delay: as many weight versions are kept.
+MAX_TAU = 1000
 #: Problems of one schedule that are printed.
 MAX_LINES = 6
 
@@ -46,7 +50,7 @@ def add_schedule(parser: argparse.ArgumentParser, most: int) -> None:
     )
     add_policy(parser)
     add("--chunks", type=integer(1), metavar="v", help="interleaved-1f1b: model chunks per device (default: 2)")
-    add("--tau", type=integer(0), metavar="T", help="uniform: delay in optimizer steps (default: the least possible)")
+    add_tau(parser)
     add("--replicas", type=integer(1), metavar="R", help="localsgd: replicas of the model (default: S)")
 
 
@@ -61,23 +65,28 @@ def schedule_of(args: argparse.Namespace, most: int) -> Any:
     if args.stages is None:
         raise InputError(f"stages: not given; give --stages with an integer from 1 to {most}")
     check_size(args.stages, args.microbatches or 1, args.chunks or 1)
+    if args.tau is not None:
+        check_size(args.stages, args.microbatches or 1, args.chunks or 1, args.tau + 1, "tau + 1")
     options = {name: getattr(args, name) for name in ("chunks", "replicas", "tau") if getattr(args, name) is not None}
     if args.policy != "refuse":
         options["policy"] = args.policy
     return make_schedule(args.name, args.stages, args.microbatches, **options)
 
 
-def check_size(stages: int, microbatches: int, chunks: int = 1, steps: int = 1) -> None:
+def check_size(
+    stages: int, microbatches: int, chunks: int = 1, steps: int = 1, what: str = "steps", limit: int = MAX_PASSES
+) -> None:
     """Raises InputError for more forwards, stages x microbatches x chunks x steps, than a minute's work."""
     for field, value, others in (
         ("chunks", chunks, stages),
         ("microbatches", microbatches, stages * chunks),
-        ("steps", steps, stages * chunks * microbatches),
+        (what, steps, stages * chunks * microbatches),
     ):
-        if value > max(MAX_PASSES // others, 1):
+        most = max(limit // others, 1)
+        if value > most:
             raise InputError(
-                f"{field} = {value}: allowed are at most {max(MAX_PASSES // others, 1)} here (stages x microbatches x "
-                f"chunks x steps up to {MAX_PASSES})"
+                f"{field} = {value}: allowed are at most {most} here (stages x microbatches x chunks x steps up to "
+                f"{limit})"
             )
 
 
@@ -107,6 +116,16 @@ def add_policy(parser: argparse.ArgumentParser) -> None:
         default="refuse",
         metavar="NAME",
         help="pipedream-2bw with m < S - 1: refuse (default), stall (delay 1, idle devices), uniform (longer delay)",
+    )
+
+
+def add_tau(parser: argparse.ArgumentParser) -> None:
+    """The delay of the schedule ``uniform``."""
+    parser.add_argument(
+        "--tau",
+        type=integer(0, MAX_TAU),
+        metavar="T",
+        help="uniform: delay in optimizer steps (default: the least possible)",
     )
 
 

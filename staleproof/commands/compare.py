@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from staleproof.arguments import add_json, check_size, integer
+from staleproof.arguments import MAX_PASSES_EACH, add_json, check_size, integer
 from staleproof.costs import (
     add_costs,
     add_sizes,
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     chosen = [name for name in ("json", "csv", "latex") if getattr(args, name)]
     if len(chosen) > 1:
         raise InputError(f"{chosen[1]}: not together with --{chosen[0]}; give one of --json, --csv, --latex")
-    check_size(args.stages, args.microbatches)
+    check_size(args.stages, args.microbatches, limit=MAX_PASSES_EACH)
     rows = compare(args.stages, args.microbatches, costs_of(args), sizes_of(args))
     if args.tokens is not None:
         for row in rows:

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from staleproof.arguments import add_json, add_policy, integer, seed
+from staleproof.arguments import add_json, add_policy, add_tau, integer, seed
 from staleproof.errors import EXIT_CLAIM_FAILED, EXIT_HOLDS, EXIT_RUN_FAILED, InputError
 from staleproof.output import emit, emit_json, note
 
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="microbatches per optimizer step (default: 1 for pipedream, S for the others)",
     )
     add_policy(parser)
-    add("--tau", type=integer(0), metavar="T", help="uniform: delay in optimizer steps (default: the least possible)")
+    add_tau(parser)
     add("--steps", type=integer(1), default=100, metavar="K", help="optimizer steps (default: 100)")
     add("--optimizer", default="adamw", metavar="NAME", help="adamw (default), muon, sgd, lmo")
     add("--lr", type=positive, metavar="X", help="learning rate (default: the optimizer's own)")
