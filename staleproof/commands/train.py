@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from staleproof.arguments import add_json, add_policy, add_tau, integer, seed
+from staleproof.arguments import add_json, add_policy, add_tau, check_size, integer, seed
 from staleproof.errors import EXIT_CLAIM_FAILED, EXIT_HOLDS, EXIT_RUN_FAILED, InputError
 from staleproof.output import emit, emit_json, note
 
@@ -73,6 +73,7 @@ def run(args: argparse.Namespace) -> int:
         check_oracle_knows(args.schedule)
     if args.overwrite and args.out is None:
         raise InputError("overwrite: needs --out DIR")
+    check_size(args.stages, args.microbatches or 1)
     config = TrainConfig(
         schedule=args.schedule,
         stages=args.stages,

@@ -85,6 +85,7 @@ def test_every_command_is_in_the_help(staleproof: Run) -> None:
         (["delays", "uniform", "--stages", "8", "--tau", "0"], ["tau = 0", "at least 1"]),
         (["delays", "uniform", "--stages", "64", "--microbatches", "64", "--tau", "9"], ["tau + 1 = 10", "at most 4"]),
         (["schedule", "uniform", "--stages", "2", "--tau", "1001"], ["--tau", "'1001'", "0 to 1000"]),
+        (["train", "--microbatches", "99999999"], ["microbatches = 99999999", "at most 10000"]),
         (["train", "--schedule", "1f1b", "--tau", "2"], ["tau = 2", "1f1b has no options"]),
         (["delays", "1f1b", "--stages", "4_0"], ["--stages", "'4_0'"]),
         (["compare", "--stages", "0", "--microbatches", "2"], ["--stages", "'0'", "1 to 64"]),
