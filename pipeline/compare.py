@@ -22,8 +22,8 @@ def compare(stages: int, microbatches: int, costs: Costs = UNIT, sizes: Sizes = 
     """One row per system, see :func:`row`; a system that does not allow the numbers has a ``note`` and no figures.
 
     Schedules that step after every microbatch by default (PipeDream, with and without vertical sync) are compared so,
-    whatever ``microbatches`` says. PipeDream-2BW with fewer than S - 1 has a row
-    for each policy. Raises InputError for numbers that the baseline, 1F1B, does not allow.
+    whatever ``microbatches`` says. PipeDream-2BW with fewer than S - 1 has a row for each policy. Raises InputError
+    for numbers that the baseline, 1F1B, does not allow.
     """
     positive_integer("stages", stages)
     positive_integer("microbatches", microbatches)
@@ -38,8 +38,8 @@ def compare(stages: int, microbatches: int, costs: Costs = UNIT, sizes: Sizes = 
             label = f"{name} ({chosen['policy']})" if chosen else name
             try:
                 schedule = make_schedule(name, stages, m, **chosen)
-                if problems := first_problem(schedule):
-                    raise InputError(f"not valid: {problems}")
+                if faults := check(schedule).faults:
+                    raise InputError(f"not valid: {faults[0]}")
                 found = row(schedule, costs, sizes)
             except InputError as error:
                 rows.append({"name": label, "title": cls.title, "reference": cls.reference, "note": str(error)})
@@ -52,19 +52,13 @@ def compare(stages: int, microbatches: int, costs: Costs = UNIT, sizes: Sizes = 
     return rows
 
 
-def first_problem(schedule: Schedule) -> str | None:
-    """What makes the schedule invalid, or None."""
-    found = check(schedule)
-    return next(iter(found.problems), found.deadlocks["buffered"])
-
-
 def row(schedule: Schedule, costs: Costs = UNIT, sizes: Sizes = EVEN) -> dict[str, Any]:
     """The figures of one schedule.
 
-    microbatches: m per optimizer step; bubble, period, fill_and_drain, whether they are
-    exact: see :mod:`pipeline.timing`; delay, mean_delay,
-    version_gap: the largest over the stages; versions: most versions of a stage's weights; in_flight: most microbatches
-    on a device; bytes and its parts: of the device that needs most; note: None.
+    microbatches: m per optimizer step; bubble, period, fill_and_drain, whether they are exact: see
+    :mod:`pipeline.timing`; delay, mean_delay, version_gap: the largest over the stages; versions: most versions of a
+    stage's weights; in_flight: most microbatches on a device; bytes and its parts: of the device that needs most;
+    note: None.
     """
     time, delays = timing(schedule, costs), delay_summary(schedule)
     devices = memory(schedule, sizes, costs.recompute)

@@ -100,11 +100,6 @@ def version_mismatch(events: Sequence[Event]) -> int:
     return max((d.gap for delays in microbatch_delays(events).values() for d in delays), default=0)
 
 
-def steps_to_steady_state(schedule: Schedule) -> int:
-    """Optimizer steps of a run that contains start-up and several steady steps."""
-    return schedule.start_up + 4
-
-
 def delay_summary(schedule: Schedule) -> dict[str, list[Any]]:
     """Delays of a schedule by enumeration of its events, one entry per stage, from the input side.
 
@@ -112,7 +107,7 @@ def delay_summary(schedule: Schedule) -> dict[str, list[Any]]:
     the backward; version_gap: largest between forward and backward; gap_microbatches: how many microbatches of a step
     have a gap, at most; by_microbatch: every delay, start-up first.
     """
-    steps = steps_to_steady_state(schedule)
+    steps = schedule.start_up + 4  # several steady ones
     by_stage = microbatch_delays(simulate(schedule, steps))
     result: dict[str, list[Any]] = defaultdict(list)
     for delays in by_stage.values():

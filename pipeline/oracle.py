@@ -8,6 +8,10 @@ evidence. Weights of layer l seen by microbatch j are those after floor(max(0, j
 * age tau m: uniform delay of tau steps;
 * age S - 1 - s for the layers of stage s: PipeDream with weight stashing.
 
+A tied weight is one Parameter in two layers, which must have the same age. What a layer draws at random depends on
+(seed, layer, microbatch); clipping is torch's own; with a ``compute`` dtype the layers hold rounded copies of the weights
+that the optimizer works on, and gradients are added up in the weights' precision.
+
 Error feedback (arXiv 2606.30634): x_{k+1} = x_k + U_k + c (U_k - U_{k-lag}), a missing U_j being U_0 and the first
 update plain; U_k is all that the optimizer would apply at step k.
 """
@@ -47,9 +51,11 @@ class OracleState:
 
 @dataclass
 class OracleResult:
-    """losses[k]: training loss of step k at the weights used; snapshots: steps done -> weights."""
+    """losses[k]: training loss of step k at the weights used; norms[k]: of its gradient, if clipped; snapshots: steps
+    done -> weights."""
 
     losses: list[float] = field(default_factory=list)
+    norms: list[float] = field(default_factory=list)
     snapshots: dict[int, Weights] = field(default_factory=dict)
     input_digest: str = ""
     target_digest: str = ""
@@ -71,19 +77,38 @@ def run_oracle(
     correction: tuple[float, int] | None = None,
     snapshot_every: int = 0,
     observer: Callable[[OracleState], None] | None = None,
+    scale: float | None = None,
+    seed: int | None = None,
+    clip: float | None = None,
+    clip_norm: float = 2.0,
+    compute: torch.dtype | None = None,
 ) -> OracleResult:
     """Train ``layers`` in place for ``steps`` optimizer steps of ``microbatches`` microbatches each.
 
-    ages: age of each layer's weights in microbatches (default 0); correction: (c, lag) of error feedback.
+    ages: age of each layer's weights in microbatches (default 0); correction: (c, lag) of error feedback; scale: what
+    the loss of a microbatch is divided by (default: their number); seed: of what layers draw (None: torch's global
+    state); clip, clip_norm: largest norm of the batch gradient; compute: dtype of forwards and backwards.
     make_optimizer gets the named parameters, names ``layers.<index>.<name>``; data has ``microbatch(j)``.
     """
     m = microbatches
+    scale = m if scale is None else scale
     ages = [0] * len(layers) if ages is None else list(ages)
-    parameters = {
-        f"layers.{index}.{name}": p for index, layer in enumerate(layers) for name, p in layer.named_parameters()
-    }
-    age = {name: ages[int(name.split(".")[1])] for name in parameters}
-    optimizer = make_optimizer(list(parameters.items()))
+    used: dict[str, nn.Parameter] = {}  # by the layers
+    age: dict[str, int] = {}
+    name_of: dict[int, str] = {}
+    for index, layer in enumerate(layers):
+        for local, p in layer.named_parameters():
+            name = name_of.setdefault(id(p), f"layers.{index}.{local}")
+            used[name] = p
+            if age.setdefault(name, ages[index]) != ages[index]:
+                raise ValueError(f"{name} is tied between layers of ages {age[name]} and {ages[index]}")
+    parameters = used  # of the optimizer
+    if compute is not None:
+        parameters = {name: nn.Parameter(p.detach().clone(), p.requires_grad) for name, p in used.items()}
+        for layer in layers:
+            layer.to(compute)
+    trained = [(name, p) for name, p in parameters.items()]
+    optimizer = make_optimizer(trained) if any(p.requires_grad for _, p in trained) else None
     x: Weights = {name: p.detach().clone() for name, p in parameters.items()}
     past: dict[int, Weights] = {0: x}
     updates: dict[int, Weights] = {}
@@ -91,25 +116,41 @@ def run_oracle(
     inputs_hash, targets_hash = hashlib.sha256(), hashlib.sha256()
 
     for k in range(steps):
-        for p in parameters.values():
+        for p in (*parameters.values(), *used.values()):
             p.grad = None
         batch_loss, read = 0.0, x
         for j in range(k * m, (k + 1) * m):
             read = {name: past[max(0, j - age[name]) // m][name] for name in parameters}
-            _load(parameters, read)
+            _load(used, read)
             inputs, targets = data.microbatch(j)
             inputs_hash.update(inputs.numpy().tobytes())
             targets_hash.update(targets.numpy().tobytes())
-            h = inputs
-            for layer in layers:
+            h = inputs if compute is None or not inputs.is_floating_point() else inputs.to(compute)
+            before = torch.get_rng_state()
+            for index, layer in enumerate(layers):
+                if seed is not None:
+                    torch.default_generator.manual_seed(_seed(seed, index, j))
                 h = layer(h)
-            share = loss(h, targets) / m
+            if seed is not None:
+                torch.set_rng_state(before)
+            share = loss(h if compute is None else h.to(torch.promote_types(h.dtype, torch.float32)), targets) / scale
             share.backward()
             batch_loss += share.item()
+            if compute is not None:
+                for name, p in used.items():
+                    if p.grad is not None:
+                        wide, p.grad = p.grad.to(parameters[name].dtype), None
+                        old = parameters[name].grad
+                        parameters[name].grad = wide if old is None else old + wide
+        if clip is not None:
+            result.norms.append(
+                float(nn.utils.clip_grad_norm_(parameters.values(), clip, norm_type=clip_norm, foreach=False))
+            )
         gradient = {name: p.grad.detach().clone() for name, p in parameters.items() if p.grad is not None}
 
         _load(parameters, x)
-        optimizer.step()
+        if optimizer is not None:
+            optimizer.step()
         x_next = {name: p.detach().clone() for name, p in parameters.items()}
         update: Weights = {}
         if correction is not None or observer is not None:
@@ -134,8 +175,14 @@ def run_oracle(
         if k + 1 == steps or (snapshot_every and (k + 1) % snapshot_every == 0):
             result.snapshots[k + 1] = x
     _load(parameters, x)
+    _load(used, x)
     result.input_digest, result.target_digest = inputs_hash.hexdigest(), targets_hash.hexdigest()
     return result
+
+
+def _seed(seed: int, layer: int, j: int) -> int:
+    """The convention for random numbers: the upper 63 of the 64 bits of blake2b of the three numbers in words."""
+    return int(hashlib.blake2b(f"{seed} {layer} {j}".encode(), digest_size=8).hexdigest(), 16) // 2
 
 
 def _load(parameters: dict[str, nn.Parameter], weights: Weights) -> None:

@@ -27,9 +27,15 @@ class Validity:
     deadlocks: dict[str, str | None]
 
     @property
+    def faults(self) -> list[str]:
+        """What makes the schedule invalid: its problems, and a deadlock where sends do not even block."""
+        blocked = self.deadlocks["buffered"]
+        return [*self.problems, *([] if blocked is None else [f"deadlock: {blocked}"])]
+
+    @property
     def valid(self) -> bool:
         """No problem, and no deadlock as long as sends do not block."""
-        return not self.problems and self.deadlocks["buffered"] is None
+        return not self.faults
 
 
 def check(schedule: Schedule, steps: int | None = None) -> Validity:

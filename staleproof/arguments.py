@@ -99,9 +99,7 @@ def refuse_invalid(command: str, schedule: Any) -> bool:
 
 def note_problems(command: str, validity: Any) -> bool:
     """The same for a check that was made: at most a few lines."""
-    found = list(validity.problems)
-    if validity.deadlocks["buffered"] is not None:
-        found.append(f"deadlock: {validity.deadlocks['buffered']}")
+    found = validity.faults
     for line in found[:MAX_LINES]:
         note(f"staleproof {command}: claim failed: {line}")
     if len(found) > MAX_LINES:

@@ -11,25 +11,19 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
+import torch
 from torch import Tensor
 from torch.distributed.pipelining.schedules import PipelineScheduleSingle
 from torch.optim import Optimizer
 
+from pipeline.engine.exchange import BatchExchange, Pending
+from pipeline.engine.job import Data, Job
 from pipeline.engine.stage import VersionedStage
 from pipeline.engine.transport import Direction, Message
-from pipeline.events import Event
-
-Loss = Callable[[Tensor, Tensor], Tensor]
-
-
-class Data(Protocol):
-    """Microbatches by global index."""
-
-    def microbatch(self, j: int) -> tuple[Tensor, Tensor]:
-        """Inputs and targets of microbatch j."""
-        ...
+from pipeline.errors import RunError
+from pipeline.events import Event, Kind
 
 
 @dataclass
@@ -37,6 +31,7 @@ class StageResult:
     """What one stage brings home.
 
     events: its trace, times in seconds; losses: mean training loss of each step at the version used (last stage).
+    norms: norm of each batch gradient before clipping (with clipping only); busy: seconds of forwards and backwards.
     snapshots: step count k -> weights after k steps, by full parameter name (host tensors).
     input_digest, target_digest: sha256 of the inputs (first stage) and targets (last stage) consumed, in order.
     """
@@ -44,135 +39,212 @@ class StageResult:
     stage: int
     events: list[Event] = field(default_factory=list)
     losses: list[float] = field(default_factory=list)
+    norms: list[float] = field(default_factory=list)
     snapshots: dict[int, dict[str, Tensor]] = field(default_factory=dict)
+    busy: float = 0.0
     input_digest: str = ""
     target_digest: str = ""
     peak_versions: int = 0
     peak_in_flight: int = 0
 
 
+@dataclass
+class Hooks:
+    """What happens outside a stage's own work.
+
+    on_step(k, loss, busy): k steps are done, ``busy`` seconds were spent on forwards and backwards so far; on_action(k):
+    an action of step k begins; save(k): step k was the last before a checkpoint.
+    """
+
+    on_step: Callable[[int, float | None, float], None] = lambda k, loss, busy: None
+    on_action: Callable[[int], None] = lambda k: None
+    save: Callable[[int], None] | None = None
+
+
+class DataReader:
+    """Microbatches on the device of a stage, checked against the first one and hashed in the order of use."""
+
+    def __init__(self, data: Data, device: torch.device, compute: torch.dtype | None) -> None:
+        self.data = data
+        self.device = device
+        self.compute = compute
+        self._first: list[tuple[torch.Size, torch.dtype]] = []
+        self._hashes = hashlib.sha256(), hashlib.sha256()
+
+    def __call__(self, j: int, count: bool = True) -> tuple[Tensor, Tensor]:
+        pair = self.data.microbatch(j)
+        found = [(t.shape, t.dtype) for t in pair]
+        self._first = self._first or found
+        for what, (shape, dtype), (first, kind) in zip(("inputs", "targets"), found, self._first, strict=True):
+            if (shape, dtype) != (first, kind):
+                raise RunError(
+                    f"{what} of microbatch {j} are {dtype} {tuple(shape)}, those of the first are {kind} "
+                    f"{tuple(first)}: all microbatches must be alike"
+                )
+        if count:
+            for sha, t in zip(self._hashes, pair, strict=True):
+                sha.update(t.cpu().contiguous().numpy().tobytes())
+        inputs, targets = (t.to(self.device) for t in pair)
+        if self.compute is not None and inputs.is_floating_point():
+            inputs = inputs.to(self.compute)
+        return inputs, targets
+
+    @property
+    def digests(self) -> tuple[str, str]:
+        """sha256 of the inputs and of the targets so far."""
+        return self._hashes[0].hexdigest(), self._hashes[1].hexdigest()
+
+
 class StreamingDriver(PipelineScheduleSingle):
     """Drives a :class:`VersionedStage` without end: a schedule of torch's with a step loop of its own."""
 
-    def __init__(self, stage: VersionedStage, loss: Loss, activations: Direction, gradients: Direction) -> None:
-        super().__init__(stage, n_microbatches=stage.slots, loss_fn=loss, scale_grads=False)
+    def __init__(
+        self, stage: VersionedStage, job: Job, activations: Direction, gradients: Direction, exchange: BatchExchange
+    ) -> None:
+        super().__init__(stage, n_microbatches=stage.slots, loss_fn=job.loss, scale_grads=False)
         self.stage = stage
-        self.loss = loss
+        self.job = job
         self.activations = activations
         self.gradient_messages = gradients
+        self.exchange = exchange
+        self.result = StageResult(stage.stage_index)
 
     def _step_microbatches(self, *args: Any, **kwargs: Any) -> None:
         raise NotImplementedError("a streaming pipeline has no separate step; use run()")
 
-    def run(
-        self,
-        steps: int,
-        optimizer: Optimizer,
-        data: Data,
-        *,
-        snapshot_every: int = 0,
-        on_step: Callable[[int, float | None], None] = lambda k, loss: None,
-    ) -> StageResult:
-        """Train for ``steps`` optimizer steps; weights are kept every ``snapshot_every`` steps and at the end."""
-        stage, schedule, s = self.stage, self.stage.schedule, self.stage.stage_index
-        m = schedule.microbatches
-        result = StageResult(s)
-        input_hash, target_hash = hashlib.sha256(), hashlib.sha256()
-        self._prepare(data)
-        forwards, backwards = self._receives("forward", steps), self._receives("backward", steps)
-        in_flight: deque[int] = deque()
+    def run(self, optimizer: Optimizer | None, start: int = 0, hooks: Hooks | None = None) -> StageResult:
+        """Train from ``start`` optimizer steps done to ``job.steps``; the optimizer is None where a stage has nothing
+        to train."""
+        stage, schedule, s, result = self.stage, self.stage.schedule, self.stage.stage_index, self.result
+        self._hooks = hooks or Hooks()
+        self._optimizer = optimizer
+        m, steps = schedule.microbatches, self.job.steps
+        reader = DataReader(self.job.data, stage.device, self.job.compute)
+        self._prepare(reader, start * m)
+        forwards, backwards = (self._receives(kind, start * m, steps * m) for kind in ("forward", "backward"))
+        self._in_flight: deque[int] = deque()
+        self._next_forward = start * m
+        self._pending: deque[Pending] = deque()
         loss_of: dict[int, Tensor] = {}
-        next_forward = 0
         batch_loss = 0.0
-        for kind, j, k, *_ in schedule.actions(s, steps):
+        for kind, shifted, k, *_ in schedule.actions(s, steps - start):
+            j, k = shifted + start * m, k + start
+            self._hooks.on_action(k)
             if kind == "forward":
                 inputs = targets = None
                 if stage.is_first or stage.is_last:
-                    inputs, targets = data.microbatch(j)
-                    input_hash.update(inputs.cpu().numpy().tobytes())
-                    target_hash.update(targets.cpu().numpy().tobytes())
-                    inputs, targets = inputs.to(stage.device), targets.to(stage.device)
+                    inputs, targets = reader(j)
+                self._settle(schedule.version(s, j))
                 next(forwards, None)
-                start = time.perf_counter()
+                begin = time.perf_counter()
                 output, version = stage.forward_microbatch(j, (inputs,) if stage.is_first else ())
                 if stage.is_last:
-                    assert targets is not None
-                    loss_of[j] = self.loss(output, targets) / m
+                    loss_of[j] = self._loss(output, targets)
                     batch_loss += loss_of[j].item()
-                end = time.perf_counter()
+                self._note(kind, j, k, version, begin)
                 if not stage.is_last:
                     self.activations.send(stage.get_fwd_send_ops(j % stage.slots))
-                in_flight.append(j)
-                next_forward = j + 1
-                result.peak_in_flight = max(result.peak_in_flight, len(in_flight))
+                self._in_flight.append(j)
+                self._next_forward = j + 1
+                result.peak_in_flight = max(result.peak_in_flight, len(self._in_flight))
             elif kind == "backward":
                 next(backwards, None)
-                start = time.perf_counter()
+                begin = time.perf_counter()
                 version = stage.backward_microbatch(j, loss_of.pop(j, None))
-                end = time.perf_counter()
+                self._note(kind, j, k, version, begin)
                 self.gradient_messages.send(stage.get_bwd_send_ops(j % stage.slots))
-                in_flight.remove(j)
+                self._in_flight.remove(j)
             else:
-                start = time.perf_counter()
-                version = k + 1
-                needed = [*in_flight, next_forward] if next_forward < m * steps else list(in_flight)
-                self._step(optimizer, k, min((schedule.version(s, i) for i in needed), default=version))
-                end = time.perf_counter()
-                if version == steps or (snapshot_every and version % snapshot_every == 0):
-                    result.snapshots[version] = self._weights(version)
                 if stage.is_last:
                     result.losses.append(batch_loss)
-                on_step(k, batch_loss if stage.is_last else None)
-                batch_loss = 0.0
-            result.events.append(Event(kind, s, j, k, version, start, end))
+                    batch_loss = 0.0
+                gradients, stage.gradients = stage.gradients, {}
+                if self.exchange.needed:
+                    self._pending.append(self.exchange.post(k, gradients))
+                else:
+                    self._step(Pending(k, gradients))
+        self._settle(steps)
         self.activations.drain()
         self.gradient_messages.drain()
         result.peak_versions = stage.store.peak
-        if stage.is_first:
-            result.input_digest = input_hash.hexdigest()
-        if stage.is_last:
-            result.target_digest = target_hash.hexdigest()
+        result.input_digest, result.target_digest = reader.digests
         return result
 
-    def _prepare(self, data: Data) -> None:
+    def _loss(self, output: Tensor, targets: Tensor | None) -> Tensor:
+        assert targets is not None
+        if self.job.compute is not None:
+            output = output.to(torch.promote_types(output.dtype, torch.float32))
+        loss = self.job.loss(output, targets) / self.job.scale
+        assert isinstance(loss, Tensor)
+        return loss
+
+    def _note(self, kind: Kind, j: int, k: int, version: int, begin: float) -> None:
+        """An event of the trace; on a GPU it ends when the device is done."""
+        if self.stage.device.type == "cuda":
+            torch.cuda.synchronize(self.stage.device)
+        end = time.perf_counter()
+        if kind != "step":
+            self.result.busy += end - begin
+        self.result.events.append(Event(kind, self.stage.stage_index, j, k, version, begin, end))
+
+    def _prepare(self, reader: DataReader, j: int) -> None:
         """Let torch find the shapes of the messages and allocate the ring's buffers (runs one forward, no step)."""
         stage = self.stage
         stage.has_backward = True
-        inputs, targets = (t.to(stage.device) for t in data.microbatch(0))
-        stage.store.bind(0)
+        inputs, targets = reader(j, count=False)
+        stage.store.bind(stage.store.newest)
+        buffers = [(buffer, buffer.clone()) for buffer in stage.module.buffers()]
         self._initialize_stage((inputs,) if stage.is_first else (), {}, targets if stage.is_last else None)
         stage.clear_runtime_states()
+        for buffer, before in buffers:
+            buffer.copy_(before)
 
-    def _receives(self, kind: str, steps: int) -> Iterator[None]:
+    def _receives(self, kind: str, first: int, stop: int) -> Iterator[None]:
         """Waits, each time it is advanced, for the next message of one direction; keeps one more posted ahead."""
         stage = self.stage
         if (kind == "forward" and stage.is_first) or (kind == "backward" and stage.is_last):
             return
         direction = self.activations if kind == "forward" else self.gradient_messages
         ops = stage.get_fwd_recv_ops if kind == "forward" else stage.get_bwd_recv_ops
-        total = stage.schedule.microbatches * steps
         posted: deque[list[Message]] = deque()
-        for j in range(total):
-            while j + len(posted) < min(j + 2, total):
+        for j in range(first, stop):
+            while j + len(posted) < min(j + 2, stop):
                 posted.append(direction.receive(ops((j + len(posted)) % stage.slots)))
             for message in posted.popleft():
                 message.wait()
             yield
 
-    def _step(self, optimizer: Optimizer, k: int, needed: int) -> None:
-        """Optimizer step k: writes version k + 1; versions below ``needed`` are dead."""
-        store = self.stage.store
-        store.drop_below(needed)
+    def _settle(self, version: int) -> None:
+        """Take the steps that were put off, up to the one that writes ``version``."""
+        while self._pending and self.stage.store.newest < version:
+            self._step(self._pending.popleft())
+
+    def _step(self, pending: Pending) -> None:
+        """Optimizer step k: writes version k + 1; versions that no microbatch can read any more are dead."""
+        store, schedule, s, k = self.stage.store, self.stage.schedule, self.stage.stage_index, pending.k
+        begin = time.perf_counter()
+        norm = self.exchange.settle(pending)
+        if norm is not None:
+            self.result.norms.append(norm)
+        store.drop_below(min(schedule.version(s, j) for j in (*self._in_flight, self._next_forward)))
         store.begin_step()
         for name, handle in store.handles.items():
-            handle.grad = self.stage.gradients.get(name)
-        optimizer.step()
+            handle.grad = pending.gradients.get(name)
+        if self._optimizer is not None:
+            self._optimizer.step()
         for handle in store.handles.values():
             handle.grad = None
-        self.stage.gradients = {}
         store.end_step(k + 1)
+        self._note("step", (k + 1) * schedule.microbatches - 1, k, k + 1, begin)
+        every = self.job.snapshot_every
+        if k + 1 == self.job.steps or (every and (k + 1) % every == 0):
+            self.result.snapshots[k + 1] = self._weights(k + 1)
+        checkpoints = self.job.checkpoints
+        if self._hooks.save is not None and checkpoints is not None and (k + 1) % checkpoints.every == 0:
+            self._hooks.save(k + 1)
+        self._hooks.on_step(k + 1, self.result.losses[k] if self.stage.is_last else None, self.result.busy)
 
     def _weights(self, version: int) -> dict[str, Tensor]:
-        leaves = self.stage.store.leaves(version)
-        return {name: leaf.detach().cpu().clone() for name, leaf in leaves.items()}
-
+        store = self.stage.store
+        weights = store.handles if store.masters else store.leaves(version)
+        return {name: weight.detach().cpu().clone() for name, weight in weights.items()}

@@ -18,9 +18,11 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from pipeline.engine.checkpoint import prepare_folder
 from pipeline.engine.driver import StageResult
+from pipeline.engine.job import Job
 from pipeline.engine.transport import choose_placement
-from pipeline.engine.worker import Job, WorkerSettings, main
+from pipeline.engine.worker import WorkerSettings, main
 from pipeline.errors import InputError, RunError, VersionError
 from pipeline.events import Event
 
@@ -40,11 +42,13 @@ class RunResult:
     """A finished run, gathered from its stages.
 
     events: trace of all stages, times in seconds from the first event; losses[k]: training loss of step k at the
-    version it used; snapshots: steps done -> full weights by parameter name.
+    version it used, those before a resumed checkpoint included; norms[k]: norm of batch k's gradient before clipping
+    (with clipping only); snapshots: steps done -> full weights by parameter name.
     """
 
     events: list[Event]
     losses: list[float]
+    norms: list[float]
     snapshots: dict[int, dict[str, Tensor]]
     input_digest: str
     target_digest: str
@@ -79,7 +83,10 @@ class WorkerPool:
         self._store = self._rendezvous()
         self._processes: list[Any] = []
         self._pipes: list[Connection] = []
+        self._ready = False
         self._steps = [0] * stages
+        self._busy = [0.0] * stages
+        self._began = 0.0
 
     def _rendezvous(self) -> dist.TCPStore:
         try:
@@ -99,6 +106,9 @@ class WorkerPool:
         self.__enter__()
 
     def __enter__(self) -> WorkerPool:
+        if getattr(multiprocessing.process.current_process(), "_inheriting", False):
+            raise InputError("a worker process would start workers: start training under if __name__ == '__main__':")
+        self._ready = False
         context = multiprocessing.get_context("spawn")
         before = os.environ.get("OMP_NUM_THREADS")
         os.environ["OMP_NUM_THREADS"] = "1"  # one thread a process: more fight over the cores
@@ -119,6 +129,7 @@ class WorkerPool:
                 self._processes.append(process)
                 self._pipes.append(ours)
             self._collect("ready", time.monotonic() + START_SECONDS)
+            self._ready = True
         except BaseException:
             self.kill()
             raise
@@ -152,16 +163,28 @@ class WorkerPool:
         """Run a job on all stages; ``on_step(k, loss)`` is called as the last stage finishes its k-th step
         (from 1), with the mean training loss of the batch at the version used.
 
-        Raises RunError, after ending every worker, where one fails or dies.
+        Raises InputError, before a worker hears of it, for a job that is not for this pool; RunError (InputError where a
+        worker finds bad input), after ending every worker, where one fails or dies.
         """
-        self._steps = [0] * self.stages
+        if job.schedule.stages != self.stages:
+            raise InputError(f"stages = {job.schedule.stages}: the pool has {self.stages} workers")
+        job.check_picklable()
+        if job.checkpoints is not None:
+            prepare_folder(job.checkpoints)
+        self._steps, self._busy, self._began = [0] * self.stages, [0.0] * self.stages, time.monotonic()
         try:
             for pipe in self._pipes:
                 pipe.send(job)
         except OSError:
             pass  # a dead worker: the wait below finds out which and why
         replies = self._collect("done", None, on_step)
-        return _gather([torch.load(io.BytesIO(reply), weights_only=False) for reply in replies])
+        return gather([torch.load(io.BytesIO(reply), weights_only=False) for reply in replies])
+
+    @property
+    def bubble(self) -> float:
+        """Share of the stages' time without a forward or backward since the run began, start-up included."""
+        elapsed = time.monotonic() - self._began
+        return 1 - sum(self._busy) / (self.stages * elapsed)
 
     def _collect(
         self, what: str, deadline: float | None, on_step: OnStep = _ignore
@@ -180,7 +203,7 @@ class WorkerPool:
                 if message is None:
                     continue
                 if message[0] == "step":
-                    self._steps[rank] = message[1]
+                    self._steps[rank], self._busy[rank] = message[1], message[3]
                     if rank == self.stages - 1:
                         on_step(message[1], message[2])
                 elif message[0] == what:
@@ -202,6 +225,8 @@ class WorkerPool:
             return None
         code = process.exitcode
         how = f"was killed by {signal.Signals(-code).name}" if code and code < 0 else f"ended with exit code {code}"
+        if not self._ready:
+            how += " before it was ready (does the script start its training under if __name__ == '__main__':?)"
         return ("error", rank, self._steps[rank], f"the worker {how}", "", False)
 
     def _fail(self, errors: list[tuple[Any, ...]], why: str = "") -> None:
@@ -218,6 +243,8 @@ class WorkerPool:
         if not errors:
             raise RunError(why)
         _, rank, step, text, trace, _ = min(errors, key=lambda error: error[5])
+        if text.startswith(f"{InputError.__name__}: "):
+            raise InputError(text.split(": ", 1)[1])
         kind = VersionError if text.startswith(VersionError.__name__) else RunError
         failure = kind(f"stage {rank} of {self.stages}, step {step}: {text}")
         failure.add_note(trace)
@@ -235,10 +262,13 @@ class WorkerPool:
         self._processes, self._pipes = [], []
 
 
-def _gather(stages: list[StageResult]) -> RunResult:
+def gather(stages: list[StageResult]) -> RunResult:
+    """One result from those of the stages, in order.
+
+    Raises RunError where copies of a tied weight differ.
+    """
     steps = sorted(stages[0].snapshots)
-    snapshots = {k: {n: w for stage in stages for n, w in stage.snapshots[k].items()} for k in steps}
-    origin = min(stage.events[0].start for stage in stages)
+    origin = min((stage.events[0].start for stage in stages if stage.events), default=0.0)
     events = [
         Event(e.kind, e.stage, e.microbatch, e.step, e.version, e.start - origin, e.end - origin)
         for stage in stages
@@ -247,9 +277,20 @@ def _gather(stages: list[StageResult]) -> RunResult:
     return RunResult(
         events=sorted(events, key=lambda e: (e.start, e.stage)),
         losses=stages[-1].losses,
-        snapshots=snapshots,
+        norms=stages[-1].norms,
+        snapshots={k: _merged([stage.snapshots[k] for stage in stages], k) for k in steps},
         input_digest=stages[0].input_digest,
         target_digest=stages[-1].target_digest,
         peak_versions=[stage.peak_versions for stage in stages],
         peak_in_flight=[stage.peak_in_flight for stage in stages],
     )
+
+
+def _merged(parts: list[dict[str, Tensor]], k: int) -> dict[str, Tensor]:
+    whole: dict[str, Tensor] = {}
+    for part in parts:
+        for name, weight in part.items():
+            if name in whole and not torch.equal(whole[name].nan_to_num(), weight.nan_to_num()):
+                raise RunError(f"after {k} steps the copies of the tied weight {name} differ between stages")
+            whole.setdefault(name, weight)
+    return whole

@@ -6,10 +6,12 @@ schedule's rule names. The stage is torch's own :class:`PipelineStage`; chunk id
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.distributed.pipelining import PipelineStage
 
 from pipeline.engine.store import VersionStore
@@ -21,20 +23,35 @@ from pipeline.schedules.base import Schedule
 class VersionedStage(PipelineStage):
     """Stage s of a schedule.
 
+    names, compute, confirm: see :class:`VersionStore`.
+
     Touches of torch's internals: ``__init__``, ``forward_one_chunk``, ``backward_one_chunk``, ``get_*_ops``,
-    ``has_backward`` and, through the driver, ``_initialize_stage``.
+    ``has_backward``, ``fwd_cache`` and, through the driver, ``_initialize_stage``.
     """
 
-    def __init__(self, module: LayerStack, stage: int, schedule: Schedule, device: torch.device) -> None:
+    def __init__(
+        self,
+        module: LayerStack,
+        stage: int,
+        schedule: Schedule,
+        device: torch.device,
+        names: Mapping[str, str] | None = None,
+        compute: torch.dtype | None = None,
+        confirm: bool = False,
+    ) -> None:
         super().__init__(module, stage, schedule.stages, device)
+        self.module = module
         self.schedule = schedule
-        self.store = VersionStore(module, schedule.versions_stored(stage))
+        self.store = VersionStore(module, schedule.versions_stored(stage), names, compute, confirm)
         self.slots = schedule.in_flight(stage) + 1  # one more: the next receive is posted ahead
         #: Gradients of the batch in the works, by parameter name. They belong to the batch, not to a version.
         self.gradients: dict[str, Tensor] = {}
         self._stashed: dict[int, int] = {}  # microbatch in flight -> the version its forward read
         self._used: set[int] = set()
         self._watched: set[int] = set()
+        # Without a weight to differentiate and an input that has a gradient there is nothing to do backwards.
+        self._frozen = self.is_first and not any(h.requires_grad for h in self.store.handles.values())
+        self._watch_layers()
 
     def forward_microbatch(self, j: int, args: tuple[Any, ...]) -> tuple[Tensor, int]:
         """Forward of microbatch j on its version: (output, version tag of the storages that were used)."""
@@ -46,34 +63,69 @@ class VersionedStage(PipelineStage):
             )
         self._stashed[j] = version
         self.store.bind(version)
+        self.module.microbatch = j
+        self._used.clear()
         output = self.forward_one_chunk(j % self.slots, args, save_forward_output=False)
-        return output, self._one_tag({self.store.tag_of(leaf) for leaf in self.store.bound()}, "forward", j)
+        return output, self._one_tag("forward", j, version)
 
     def backward_microbatch(self, j: int, loss: Tensor | None) -> int:
         """Backward of microbatch j; adds to :attr:`gradients`. Returns the version tag of the storages that
-        autograd differentiated with respect to, read while it did so."""
+        autograd differentiated with respect to and that a recomputation ran on, read while it did so."""
         version = self._stashed.pop(j)
         self.store.bind(version)  # a recomputation must run on the same weights
         leaves = self.store.leaves(version)
-        self._watch(leaves)
+        self._watch_leaves(leaves)
         self._used.clear()
-        for name, leaf in leaves.items():
-            leaf.grad = self.gradients.get(name)
+        if self._frozen:
+            self.fwd_cache.pop(j % self.slots)
+            return self._one_tag("backward", j, version)
+        if not self.store.masters:
+            for name, leaf in leaves.items():
+                leaf.grad = self.gradients.get(name)
         self.backward_one_chunk(j % self.slots, loss=loss)
         for name, leaf in leaves.items():
             if leaf.grad is not None:
-                self.gradients[name] = leaf.grad
+                self._add(name, leaf.grad)
                 leaf.grad = None
-        return self._one_tag(self._used, "backward", j)
+        return self._one_tag("backward", j, version)
 
-    def _watch(self, leaves: dict[str, torch.nn.Parameter]) -> None:
+    def _add(self, name: str, gradient: Tensor) -> None:
+        """Keep the gradient of the batch: autograd has summed it already, or it is added in the masters' precision."""
+        if not self.store.masters:
+            self.gradients[name] = gradient
+        elif name in self.gradients:
+            self.gradients[name] += gradient.to(self.gradients[name].dtype)
+        else:
+            self.gradients[name] = gradient.to(self.store.handles[name].dtype)
+
+    def _watch_layers(self) -> None:
+        """Note, whenever a module that owns weights runs, the tags of their storages: recomputations included."""
+        owned: dict[nn.Module, list[str]] = defaultdict(list)
+        for owner, attribute in self.store.places():
+            owned[owner].append(attribute)
+        store, used = self.store, self._used
+
+        def note(module: nn.Module, args: Any) -> None:
+            for attribute in owned[module]:
+                used.add(store.tag_of(module._parameters[attribute]))  # type: ignore[arg-type]
+
+        for owner in owned:
+            owner.register_forward_pre_hook(note)
+
+    def _watch_leaves(self, leaves: dict[str, nn.Parameter]) -> None:
         """Note, whenever autograd accumulates into a leaf, the tag that its storage carries then."""
         for leaf in leaves.values():
-            if id(leaf) not in self._watched:
+            if leaf.requires_grad and id(leaf) not in self._watched:
                 self._watched.add(id(leaf))
                 leaf.register_post_accumulate_grad_hook(lambda used: self._used.add(self.store.tag_of(used)))
 
-    def _one_tag(self, tags: set[int], kind: str, j: int) -> int:
-        if len(tags) != 1:
-            raise VersionError(f"{kind} of microbatch {j} at stage {self.stage_index} mixed versions {sorted(tags)}")
-        return next(iter(tags))
+    def _one_tag(self, kind: str, j: int, bound: int) -> int:
+        """The one tag that was seen; a stage that used no weights has that of the version it was bound to."""
+        if len(self._used) > 1:
+            raise VersionError(
+                f"{kind} of microbatch {j} at stage {self.stage_index} mixed versions {sorted(self._used)}"
+            )
+        tag = next(iter(self._used), bound)
+        if self.store.confirm:
+            self.store.confirm_bound(tag)
+        return tag

@@ -8,34 +8,13 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from multiprocessing.connection import Connection
 from typing import Any
 
-from pipeline.schedules.base import Schedule
-
 #: How long a message between stages may take before the run counts as hung.
 TIMEOUT_SECONDS = 120
-
-
-@dataclass(frozen=True)
-class Job:
-    """A training run as data and importable callables, so that it can be sent to a spawned process.
-
-    layers: () -> list of modules; optimizer: [(name, parameter)] -> torch optimizer; data: object with
-    ``microbatch(j)``; loss: (output, target) -> scalar; parts: layer indices of each stage.
-    """
-
-    schedule: Schedule
-    layers: Callable[[], list[Any]]
-    optimizer: Callable[[list[tuple[str, Any]]], Any]
-    data: Any
-    loss: Callable[[Any, Any], Any]
-    parts: tuple[range, ...]
-    steps: int
-    snapshot_every: int = 0
 
 
 @dataclass(frozen=True)
@@ -53,14 +32,16 @@ class WorkerSettings:
 def main(settings: WorkerSettings, pipe: Connection) -> None:
     """Entry point of the process: serves jobs from ``pipe``.
 
-    Replies are ("ready", rank), ("step", k, loss), ("done", result) and ("error", ...).
+    Replies are ("ready", rank), ("step", k, loss, busy), ("done", result) and ("error", ...).
     """
     start_quietly()
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo0" if sys.platform == "darwin" else "lo")
-    progress = {"job": -1, "step": -1}
+    progress = {"step": -1}
     try:
         import torch
         import torch.distributed as dist
+
+        from pipeline.engine.run_stage import Groups, run_stage
 
         device = torch.device(settings.device)
         if device.type == "cuda":
@@ -70,44 +51,25 @@ def main(settings: WorkerSettings, pipe: Connection) -> None:
         dist.init_process_group(
             settings.backend, store=store, rank=settings.rank, world_size=settings.stages, timeout=timeout
         )
-        groups = (dist.new_group(timeout=timeout), dist.new_group(timeout=timeout))
+        groups = Groups.make(timeout)
         pipe.send(("ready", settings.rank))
         while (job := pipe.recv()) is not None:
-            progress["job"] += 1
             progress["step"] = 0
-            result = _run(job, settings, device, groups, pipe, progress)
-            pipe.send(("done", result))
+
+            def on_step(k: int, loss: float | None, busy: float) -> None:
+                pipe.send(("step", k, loss, busy))
+
+            def on_action(k: int) -> None:
+                progress["step"] = k
+
+            result = run_stage(job, settings.rank, device, settings.staged, groups, on_step, on_action)
+            pipe.send(("done", _pack(result)))
         dist.destroy_process_group()
     except EOFError:
         os._exit(1)
     except BaseException as error:  # noqa: BLE001 - everything must reach the user
         _report(error, settings.rank, progress["step"], pipe)
         os._exit(1)
-
-
-def _run(
-    job: Job, settings: WorkerSettings, device: Any, groups: Any, pipe: Connection, progress: dict[str, int]
-) -> bytes:
-    from pipeline.engine.driver import StreamingDriver
-    from pipeline.engine.stage import VersionedStage
-    from pipeline.engine.transport import Direction
-    from pipeline.models.stack import LayerStack
-
-    rank = settings.rank
-    layers = job.layers()
-    module = LayerStack({index: layers[index] for index in job.parts[rank]}).to(device)
-    del layers
-    stage = VersionedStage(module, rank, job.schedule, device)
-    directions = [Direction(group, settings.staged) for group in groups]
-    driver = StreamingDriver(stage, job.loss, directions[0], directions[1])
-    optimizer = job.optimizer(list(stage.store.handles.items()))
-
-    def on_step(k: int, loss: float | None) -> None:
-        progress["step"] = k + 1
-        pipe.send(("step", k + 1, loss))
-
-    result = driver.run(job.steps, optimizer, job.data, snapshot_every=job.snapshot_every, on_step=on_step)
-    return _pack(result)
 
 
 def _pack(result: Any) -> bytes:

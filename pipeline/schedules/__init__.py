@@ -39,6 +39,10 @@ SCHEDULES: dict[str, type[Schedule]] = {
 }
 
 
+#: Schedules that real processes can run, by name.
+RUNS_ON_ENGINE = [name for name, cls in SCHEDULES.items() if cls(4, 4).runs_on_engine]
+
+
 def make_schedule(name: str, stages: int, microbatches: int | None = None, **options: Any) -> Schedule:
     """The schedule ``name`` for S ``stages`` and m ``microbatches`` (None: 1 for PipeDream with and
     without vertical sync, S for the others).
@@ -59,4 +63,4 @@ def make_schedule(name: str, stages: int, microbatches: int | None = None, **opt
     return cls(stages, microbatches, **options)
 
 
-__all__ = ["SCHEDULES", "Action", "Schedule", "make_schedule"]
+__all__ = ["RUNS_ON_ENGINE", "SCHEDULES", "Action", "Schedule", "make_schedule"]

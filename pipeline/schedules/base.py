@@ -6,7 +6,7 @@ value. :mod:`pipeline.schedules.TEMPLATE` shows how to write another.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -182,9 +182,20 @@ class Schedule:
             and type(self).backward_version is Schedule.backward_version
         )
 
+    @property
+    def one_version_everywhere(self) -> bool:
+        """True where a microbatch reads the same version at every stage."""
+        several = range(self.microbatches * (self.start_up + 2))
+        return all(self.version(s, j) == self.version(0, j) for s in range(1, self.model_stages) for j in several)
 
-def walk(schedule: Schedule, device: int, order: Iterable[tuple[Kind, int]]) -> Iterator[Action]:
-    """Actions from a bare order of (kind, microbatch) on a device that holds one stage."""
-    make = {"forward": schedule.forward, "backward": schedule.backward, "weight": schedule.weight}
-    for kind, j in order:
-        yield schedule.step(device, j) if kind == "step" else make[kind](device, j)
+    def refuse_without_slack(self, field: str, value: object) -> None:
+        """Raises InputError where a step cannot wait for a number that all stages have to agree on.
+
+        Where a microbatch reads the same version at every stage, a later stage needs version k + 1 only for a
+        microbatch that stage 0 has sent after its own step k: by then every stage has its gradient of batch k.
+        """
+        if not self.one_version_everywhere:
+            raise InputError(
+                f"{field} = {value!r}: needs the same weight version at every stage for a microbatch; {self.name} would "
+                "have to drain the pipeline before every step"
+            )

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from pipeline.errors import InputError
 from pipeline.events import Kind
-from pipeline.schedules.base import Action, Schedule, positive_integer, walk
+from pipeline.schedules.base import Action, Schedule, positive_integer
 
 #: What to do with fewer than S - 1 microbatches a step.
 POLICIES = ("refuse", "stall", "uniform")
@@ -61,7 +61,9 @@ class PipeDream2BW(Schedule):
     def actions(self, device: int, steps: int) -> Iterator[Action]:
         if not self.short or self.policy == "uniform":
             return super().actions(device, steps)
-        return walk(self, device, _stalling(self.stages, self.microbatches, positive_integer("steps", steps))[device])
+        order = _stalling(self.stages, self.microbatches, positive_integer("steps", steps))[device]
+        make = {"forward": self.forward, "backward": self.backward, "step": self.step}
+        return (make[kind](device, j) for kind, j in order)
 
 
 @lru_cache(maxsize=16)

@@ -67,7 +67,8 @@ def run(args: argparse.Namespace) -> int:
     from pipeline.data.corpus import load_corpus
     from pipeline.engine.pool import WorkerPool
     from pipeline.models.gpt import GPTConfig
-    from pipeline.training import TrainConfig, check_oracle_knows, train
+    from pipeline.run import check_oracle_knows
+    from pipeline.training import TrainConfig, train
 
     if args.check_oracle:
         check_oracle_knows(args.schedule)

@@ -116,7 +116,7 @@ def _closed_form(name: str, claims: list[Claim], deepest: int, policy: str = "re
     timed = 0
     for schedule in schedules:
         where = agreement.describe(schedule)
-        differences["valid"] += [f"{where}: {problem}" for problem in _problems(check(schedule))]
+        differences["valid"] += [f"{where}: {problem}" for problem in check(schedule).faults]
         try:
             counted = delay_summary(schedule)
             if form is not None:
@@ -153,11 +153,6 @@ def _closed_form(name: str, claims: list[Claim], deepest: int, policy: str = "re
         statement = f"{label}: theory/delays has no closed form; two witnesses only"
         claims.append(Claim.report(f"delays.closed-form.{label}", statement, None, evidence=EVIDENCE))
     return rows
-
-
-def _problems(validity: Any) -> list[str]:
-    blocked = validity.deadlocks["buffered"]
-    return [*validity.problems, *([blocked] if blocked is not None else [])]
 
 
 def _equality(name: str, statement: str, differences: Iterable[str]) -> Claim:
