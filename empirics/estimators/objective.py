@@ -15,8 +15,8 @@ Weights = dict[str, Tensor]
 class FiniteObjective:
     """f(x) = mean over N sequences of the loss of a model with weights x.
 
-    layers: the model (its weights are overwritten); inputs, targets: (N, context) integers; loss: mean over a batch
-    of equally long sequences; chunk: sequences per pass.
+    layers: the model (its weights are overwritten, and it is put into eval mode: f has no dropout); inputs, targets:
+    (N, context) integers; loss: mean over a batch of equally long sequences; chunk: sequences per pass.
     """
 
     layers: Sequence[nn.Module]
@@ -26,15 +26,17 @@ class FiniteObjective:
     chunk: int = 32
 
     def parameters(self) -> dict[str, nn.Parameter]:
-        """The model's parameters by full name, ``layers.<index>.<name>``."""
-        return {
-            f"layers.{index}.{name}": p
-            for index, layer in enumerate(self.layers)
-            for name, p in layer.named_parameters()
-        }
+        """The model's parameters by full name, ``layers.<index>.<name>``; a tied one once, under its first name."""
+        names: dict[nn.Parameter, str] = {}
+        for index, layer in enumerate(self.layers):
+            for name, p in layer.named_parameters():
+                names.setdefault(p, f"layers.{index}.{name}")
+        return {name: p for p, name in names.items()}
 
     def _load(self, weights: Weights) -> dict[str, nn.Parameter]:
         parameters = self.parameters()
+        for layer in self.layers:
+            layer.eval()
         with torch.no_grad():
             for name, p in parameters.items():
                 p.copy_(weights[name])

@@ -26,7 +26,8 @@ THEOREM_SEEDS = 3
 
 def model_config(preset: Preset) -> GPTConfig:
     """The GPT of a preset."""
-    return GPTConfig(context=preset.context, **preset.model)
+    sizes = preset.model
+    return GPTConfig(layers=sizes["layers"], width=sizes["width"], heads=sizes["heads"], context=preset.context)
 
 
 def arm(preset: Preset, optimizer: str, schedule: str, correction: str, seed: int) -> TrainConfig:
