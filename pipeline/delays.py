@@ -67,12 +67,17 @@ def microbatch_delays(events: Sequence[Event]) -> dict[int, list[MicrobatchDelay
             if event.kind == producer:
                 pending[event.copy].append(event)
         elif event.kind == "step":
-            for g in pending.pop(event.copy, []):
-                if g.step != event.step:
+            waiting = pending.pop(event.copy, [])
+            # A step that was put off comes after backwards of later batches: they wait for steps of their own.
+            pending[event.copy] = [g for g in waiting if g.step > event.step]
+            for g in waiting:
+                if g.step < event.step:
                     raise InputError(
                         f"the gradient of microbatch {g.microbatch} at stage {g.stage} belongs to step {g.step} and "
                         f"was applied by step {event.step}"
                     )
+                if g.step > event.step:
+                    continue
                 newest = event.version - 1
                 forward = read.get(("forward", g.stage, g.microbatch), g.version)
                 found[g.stage].append(MicrobatchDelay(g.microbatch, g.step, newest - forward, newest - g.version))

@@ -9,8 +9,8 @@ evidence. Weights of layer l seen by microbatch j are those after floor(max(0, j
 * age S - 1 - s for the layers of stage s: PipeDream with weight stashing.
 
 A tied weight is one Parameter in two layers, which must have the same age. What a layer draws at random depends on
-(seed, layer, microbatch); clipping is torch's own; with a ``compute`` dtype the layers hold rounded copies of the weights
-that the optimizer works on, and gradients are added up in the weights' precision.
+(seed, layer, microbatch); clipping is torch's own; with a ``compute`` dtype the layers hold rounded copies of the
+weights that the optimizer works on, and gradients are added up in the weights' precision.
 
 Error feedback (arXiv 2606.30634): x_{k+1} = x_k + U_k + c (U_k - U_{k-lag}), a missing U_j being U_0 and the first
 update plain; U_k is all that the optimizer would apply at step k.

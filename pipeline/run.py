@@ -96,8 +96,8 @@ def oracle_of(
 def losses_at_newest(job: Job, snapshots: dict[int, dict[str, Tensor]]) -> dict[int, float]:
     """Loss of batch k at the newest weights W(k), for every snapshot with k < steps done, k -> loss.
 
-    A delayed run logs the loss at the version that a batch used; this is the loss that a synchronous run would log, with
-    the same random numbers.
+    A delayed run logs the loss at the version that a batch used; a synchronous run would log this one, with the same
+    random numbers.
     """
     torch.manual_seed(job.seed)
     layers = job.layers()

@@ -31,9 +31,9 @@ class TrainConfig:
 
     microbatches: m (default: 1 for PipeDream, S for the others); policy: of pipedream-2bw for m < S - 1; tau: delay of
     uniform (None: the least possible); lr: None for the optimizer's own; pool: see :class:`ByteBatches`;
-    dtype: bfloat16 computes in it and keeps the weights that the optimizer works on in float32; recompute: run each layer
-    again in the backward instead of keeping its activations; clip: largest norm of the batch gradient over the whole
-    model; snapshot_every: keep the weights every so many steps (0: only at the end).
+    dtype: bfloat16 computes in it and keeps the weights that the optimizer works on in float32; recompute: run each
+    layer again in the backward instead of keeping its activations; clip: largest norm of the batch gradient over the
+    whole model; snapshot_every: keep the weights every so many steps (0: only at the end).
     Raises InputError, naming the field, for a value that cannot run.
     """
 

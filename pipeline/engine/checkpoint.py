@@ -9,9 +9,9 @@ Everything is keyed by the parameter's name in the whole model:
     weights/<version>/<name>    master/<name>    state/<name>/<key>    group/<name>
     extra/<wrapper>/...         losses           norms                 rng/<stage>
 
-so another partition finds its own, where a microbatch reads the same version at every stage. A checkpoint is written to a
-folder with a temporary name and moved into place when all of it is there; ``checkpoint.json`` lists every file with its
-sha256, and is read first.
+so another partition finds its own, where a microbatch reads the same version at every stage. What is no tensor is kept
+as the bytes of its JSON, so that nothing of ours is unpickled. A checkpoint is written to a folder with a temporary name
+and moved into place when all of it is there; ``checkpoint.json`` lists every file with its sha256, and is read first.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from torch.distributed.checkpoint import (
     FileSystemReader,
     FileSystemWriter,
 )
-from torch.distributed.checkpoint.metadata import BytesStorageMetadata, TensorStorageMetadata
+from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 from torch.optim import Optimizer
 
 from pipeline.engine.job import Checkpoints, Job
@@ -177,7 +177,7 @@ def stage_state(stage: VersionedStage, optimizer: Optimizer | None, step: int) -
         state |= {f"master/{name}": handle.detach() for name, handle in store.handles.items()}
     if optimizer is not None:
         state |= optimizer_state(optimizer, store)
-    return {key: value.cpu().clone() if isinstance(value, Tensor) else value for key, value in state.items()}
+    return state
 
 
 def optimizer_state(optimizer: Optimizer, store: VersionStore) -> dict[str, Any]:
@@ -240,6 +240,31 @@ def _unflatten(prefix: str, flat: Mapping[str, Any], positions: Mapping[str, int
     }
 
 
+JSON_MARK = "|json"
+
+
+def _encode(state: Mapping[str, Any]) -> dict[str, Tensor]:
+    """Host tensors only."""
+    encoded = {}
+    for key, value in state.items():
+        if isinstance(value, Tensor):
+            encoded[key] = value.detach().cpu().clone()
+            continue
+        try:
+            text = json.dumps(value)
+        except (TypeError, ValueError):
+            raise RunError(f"{key} is a {type(value).__name__}: a checkpoint keeps tensors and plain values") from None
+        encoded[key + JSON_MARK] = torch.frombuffer(bytearray(text.encode()), dtype=torch.uint8)
+    return encoded
+
+
+def _decode(encoded: Mapping[str, Tensor]) -> dict[str, Any]:
+    return {
+        key.removesuffix(JSON_MARK): json.loads(bytes(value.numpy())) if key.endswith(JSON_MARK) else value
+        for key, value in encoded.items()
+    }
+
+
 # -- saving
 
 
@@ -274,7 +299,7 @@ class Saver:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # torch's own deprecations
                 dcp.save(
-                    state,
+                    _encode(state),
                     storage_writer=FileSystemWriter(temporary),
                     planner=DefaultSavePlanner(flatten_state_dict=False),
                     process_group=self.group,
@@ -339,24 +364,25 @@ def restore(path: str | Path, stage: VersionedStage, optimizer: Optimizer | None
     metadata = reader.read_metadata().state_dict_metadata
     store = stage.store
     wanted = {key: item for key, item in metadata.items() if _belongs(key, store, stage)}
-    flat: dict[str, Any] = {
-        key: torch.empty(item.size, dtype=item.properties.dtype) if isinstance(item, TensorStorageMetadata) else None
+    _check_parameters(metadata, store)
+    encoded = {
+        key: torch.empty(item.size, dtype=item.properties.dtype)
         for key, item in wanted.items()
+        if isinstance(item, TensorStorageMetadata)
     }
-    assert all(isinstance(item, (TensorStorageMetadata, BytesStorageMetadata)) for item in wanted.values())
-    _check_parameters(flat, metadata, store)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        dcp.load(flat, storage_reader=reader, planner=DefaultLoadPlanner(flatten_state_dict=False), no_dist=True)
+        dcp.load(encoded, storage_reader=reader, planner=DefaultLoadPlanner(flatten_state_dict=False), no_dist=True)
+    flat = _decode(encoded)
     versions: dict[int, dict[str, Tensor]] = {}
     for key, value in flat.items():
         if key.startswith("weights/"):
-            _, version, name = key.split("/", 2)
-            versions.setdefault(int(version), {})[name] = value
+            _, number, name = key.split("/", 2)
+            versions.setdefault(int(number), {})[name] = value
     masters = {key.split("/", 1)[1]: value for key, value in flat.items() if key.startswith("master/")}
     step, schedule = int(manifest["step"]), stage.schedule
     for version in range(schedule.version(stage.stage_index, step * schedule.microbatches), step + 1):
-        missing = sorted(set(store.handles) - set(versions.get(version, ())))
+        missing = sorted(set(store.handles) - set(versions.get(version, {})))
         if missing:
             raise InputError(f"resume: version {version} of {missing[0]} was not kept at its stage")
     if versions:
@@ -372,22 +398,20 @@ def restore(path: str | Path, stage: VersionedStage, optimizer: Optimizer | None
 
 
 def _belongs(key: str, store: VersionStore, stage: VersionedStage) -> bool:
-    kind, _, rest = key.partition("/")
+    kind, _, rest = key.removesuffix(JSON_MARK).partition("/")
     if kind == "weights":
         return rest.split("/", 1)[1] in store.handles
-    if kind == "master":
-        return rest in store.handles
-    if kind == "group":
+    if kind in ("master", "group"):
         return rest in store.handles
     if kind == "state":
         return rest.rsplit("/", 1)[0] in store.handles
     if kind == "rng":
         return rest == str(stage.stage_index)
-    named = re.search(r"/#([^/]+)", key)
+    named = re.search(r"/#([^/]+)", rest)
     return named is None or named[1] in store.handles
 
 
-def _check_parameters(flat: Mapping[str, Any], metadata: Mapping[str, Any], store: VersionStore) -> None:
+def _check_parameters(metadata: Mapping[str, Any], store: VersionStore) -> None:
     saved = {key.split("/", 2)[2]: item for key, item in metadata.items() if key.startswith("weights/")}
     for name, handle in store.handles.items():
         if name not in saved:
@@ -413,7 +437,11 @@ def load_optimizer(optimizer: Optimizer, store: VersionStore, flat: Mapping[str,
         shared = [flat[f"group/{names[position]}"] for position in group["params"]]
         if any(values != shared[0] for values in shared):
             raise InputError("resume: parameters of one group were saved with different settings")
-        groups.append(group | (shared[0] if shared else {}))
+        as_here = {
+            key: tuple(value) if isinstance(group.get(key), tuple) else value
+            for key, value in (shared[0] if shared else {}).items()
+        }
+        groups.append(group | as_here)
     saved: dict[str, Any] = {"state": state, "param_groups": groups}
     wrappers = {key.split("/", 2)[1] for key in flat if key.startswith("extra/")}
     if wrappers != set(new) - {"state", "param_groups"}:

@@ -52,8 +52,8 @@ class StageResult:
 class Hooks:
     """What happens outside a stage's own work.
 
-    on_step(k, loss, busy): k steps are done, ``busy`` seconds were spent on forwards and backwards so far; on_action(k):
-    an action of step k begins; save(k): step k was the last before a checkpoint.
+    on_step(k, loss, busy): k steps are done, ``busy`` seconds were spent on forwards and backwards so far;
+    on_action(k): an action of step k begins; save(k): k steps are done and a checkpoint is due.
     """
 
     on_step: Callable[[int, float | None, float], None] = lambda k, loss, busy: None

@@ -163,8 +163,8 @@ class WorkerPool:
         """Run a job on all stages; ``on_step(k, loss)`` is called as the last stage finishes its k-th step
         (from 1), with the mean training loss of the batch at the version used.
 
-        Raises InputError, before a worker hears of it, for a job that is not for this pool; RunError (InputError where a
-        worker finds bad input), after ending every worker, where one fails or dies.
+        Raises InputError, before a worker hears of it, for a job that is not for this pool; RunError (InputError where
+        a worker finds bad input), after ending every worker, where one fails or dies.
         """
         if job.schedule.stages != self.stages:
             raise InputError(f"stages = {job.schedule.stages}: the pool has {self.stages} workers")

@@ -218,5 +218,5 @@ def _copy(source: Mapping[str, Tensor], target: Mapping[str, nn.Parameter]) -> N
 def _checksum(leaves: Mapping[str, Tensor]) -> str:
     sha = hashlib.sha256()
     for name in sorted(leaves):
-        sha.update(leaves[name].detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+        sha.update(leaves[name].detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
     return sha.hexdigest()

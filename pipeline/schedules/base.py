@@ -196,6 +196,6 @@ class Schedule:
         """
         if not self.one_version_everywhere:
             raise InputError(
-                f"{field} = {value!r}: needs the same weight version at every stage for a microbatch; {self.name} would "
-                "have to drain the pipeline before every step"
+                f"{field} = {value!r}: allowed where a microbatch reads one weight version at every stage; {self.name} "
+                "would have to drain the pipeline before every step"
             )
