@@ -10,8 +10,9 @@ Everything is keyed by the parameter's name in the whole model:
     extra/<wrapper>/...         losses           norms                 rng/<stage>
 
 so another partition finds its own, where a microbatch reads the same version at every stage. What is no tensor is kept
-as the bytes of its JSON, so that nothing of ours is unpickled. A checkpoint is written to a folder with a temporary name
-and moved into place when all of it is there; ``checkpoint.json`` lists every file with its sha256, and is read first.
+as the bytes of its JSON, so that nothing of ours is unpickled. A checkpoint is written to a folder with a temporary
+name and moved into place when all of it is there; ``checkpoint.json`` lists every file with its sha256, and is read
+first.
 """
 
 from __future__ import annotations
