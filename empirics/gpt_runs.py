@@ -51,12 +51,6 @@ class TheoremRun:
     losses: list[float]
 
 
-def held_out_loss(config: TrainConfig, text: bytes, weights: dict[str, Tensor], sequences: int) -> float:
-    """Mean loss in nats per byte on evenly spaced held-out windows."""
-    inputs, targets = config.batches(text).held_out(sequences)
-    return FiniteObjective(config.make_layers(), inputs, targets, cross_entropy, chunk=64).value(weights)
-
-
 def measure_drift(config: TrainConfig, text: bytes, every: int, sequences: int) -> Drift:
     """Drift, momentum lag and delay bias of a run; gradients on ``sequences`` held-out windows at each sample."""
     inputs, targets = config.batches(text).held_out(sequences)

@@ -77,6 +77,17 @@ def as_rows(events: Iterable[Event]) -> list[dict[str, Any]]:
     return rows
 
 
+def as_columns(events: Iterable[Event]) -> dict[str, list[Any]]:
+    """The events as JSON-ready columns, in the order given: one list a field."""
+    rows = as_rows(events)
+    return {name: [row[name] for row in rows] for name in FIELDS}
+
+
+def from_columns(columns: dict[str, list[Any]]) -> list[Event]:
+    """Events from columns written by :func:`as_columns`."""
+    return [Event(*values) for values in zip(*(columns[name] for name in FIELDS), strict=True)]
+
+
 def from_rows(rows: Iterable[dict[str, Any]]) -> list[Event]:
     """Events from dictionaries written by :func:`as_rows`."""
     return [Event(**row) for row in rows]

@@ -191,8 +191,10 @@ def _load(parameters: dict[str, nn.Parameter], weights: Weights) -> None:
             p.copy_(weights[name])
 
 
-def largest_difference(a: dict[int, Weights], b: dict[int, Weights]) -> tuple[float, str]:
-    """max |a - b| over steps and parameters, and where it is.
+def largest_difference(
+    a: dict[int, Weights], b: dict[int, Weights], relative: bool = False
+) -> tuple[float, str]:
+    """max |a - b| over steps and parameters, and where it is; relative: divided by the parameter's max |b|.
 
     A NaN counts as infinite, and so do steps or parameters that only one of the two has.
     """
@@ -204,6 +206,9 @@ def largest_difference(a: dict[int, Weights], b: dict[int, Weights]) -> tuple[fl
     for step in a:
         for name in a[step]:
             gap = float((a[step][name] - b[step][name]).abs().max())
+            if relative and gap:
+                size = float(b[step][name].abs().max())
+                gap = gap / size if size else math.inf
             if not gap <= worst:
                 worst, place = (gap if gap == gap else math.inf), f"step {step}, {name}"
     return worst, place

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from pipeline.engine.job import Job
 from pipeline.engine.pool import OnStep, RunResult, WorkerPool
@@ -124,6 +124,25 @@ def losses_at_newest(job: Job, snapshots: dict[int, dict[str, Tensor]]) -> dict[
                 total += (job.loss(output, target) / job.scale).item()
             found[k] = total
     return found
+
+
+def loss_at(
+    layers: Sequence[nn.Module],
+    loss: Callable[[Tensor, Tensor], Tensor],
+    weights: Mapping[str, Tensor],
+    inputs: Tensor,
+    targets: Tensor,
+    chunk: int = 64,
+) -> float:
+    """Mean loss at ``weights``, without dropout, ``chunk`` rows at a time; every row counts the same."""
+    stack = LayerStack(dict(enumerate(layers))).eval()
+    total = 0.0
+    with torch.no_grad():
+        for name, p in stack.named_parameters():
+            p.copy_(weights[name])
+        for x, y in zip(inputs.split(chunk), targets.split(chunk), strict=True):
+            total += loss(stack(x), y).item() * len(x) / len(inputs)
+    return total
 
 
 @contextlib.contextmanager

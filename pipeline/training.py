@@ -8,16 +8,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from pipeline.data.batches import ByteBatches
+from pipeline.data.masked import MaskedBatches
 from pipeline.delays import delay_summary
 from pipeline.engine.job import Checkpoints, Job
 from pipeline.engine.pool import OnStep, RunResult, WorkerPool
 from pipeline.errors import InputError
-from pipeline.models.gpt import GPTConfig, cross_entropy, gpt_layers, partition
+from pipeline.models.bert import BERTConfig, bert_layers, masked_cross_entropy
+from pipeline.models.gpt import GPTConfig, TransformerConfig, cross_entropy, gpt_layers, partition
 from pipeline.optim.recipes import make_optimizer
 from pipeline.oracle import OracleResult, OracleState
-from pipeline.run import oracle_of, run_job
+from pipeline.run import loss_at, oracle_of, run_job
 from pipeline.schedules import RUNS_ON_ENGINE, make_schedule
 from pipeline.schedules.base import Schedule, positive_integer
 
@@ -49,7 +52,7 @@ class TrainConfig:
     correction: str = "none"
     seed: int = 0
     dtype: str = "float32"
-    model: GPTConfig = field(default_factory=GPTConfig)
+    model: TransformerConfig = field(default_factory=GPTConfig)
     pool: int = 0
     recompute: bool = False
     clip: float | None = None
@@ -104,12 +107,20 @@ class TrainConfig:
         return self._counted["optimizer_step_delay"]
 
     @property
+    def sums_reordered(self) -> bool:
+        """Whether the engine takes some sum in another order than one process would, so equality is to round-off."""
+        return self.clip is not None or (self.model.tied and self.stages > 1)
+
+    @property
     def tokens_per_step(self) -> int:
         return self.plan.microbatches * self.sequences * self.model.context
 
     def make_layers(self) -> list[torch.nn.Module]:
         """The model; its weights are the optimizer's, in float32 where the run computes in bfloat16."""
         dtype = torch.float32 if self.dtype == "bfloat16" else DTYPES[self.dtype]
+        if isinstance(self.model, BERTConfig):
+            return bert_layers(self.model, self.seed, dtype)
+        assert isinstance(self.model, GPTConfig)
         return gpt_layers(self.model, self.seed, dtype)
 
     def make_optimizer(self, named_parameters: list[tuple[str, torch.nn.Parameter]]) -> torch.optim.Optimizer:
@@ -119,7 +130,18 @@ class TrainConfig:
         )
 
     def batches(self, text: bytes) -> ByteBatches:
+        """The windows that the run draws."""
         return ByteBatches(text, self.model.context, self.sequences, self.seed, self.pool)
+
+    def data(self, text: bytes) -> ByteBatches | MaskedBatches:
+        """The windows, for a BERT with masks."""
+        batches = self.batches(text)
+        return MaskedBatches(batches) if isinstance(self.model, BERTConfig) else batches
+
+    @property
+    def loss(self) -> Callable[[Tensor, Tensor], Tensor]:
+        """(logits, targets) -> mean loss in nats per predicted byte."""
+        return masked_cross_entropy if isinstance(self.model, BERTConfig) else cross_entropy
 
     def job(self, text: bytes, checkpoints: Checkpoints | None = None, resume: str | None = None) -> Job:
         """The run as a job for a :class:`WorkerPool` of ``stages`` workers."""
@@ -127,8 +149,8 @@ class TrainConfig:
             schedule=self.plan,
             layers=self.make_layers,
             optimizer=self.make_optimizer,
-            data=self.batches(text),
-            loss=cross_entropy,
+            data=self.data(text),
+            loss=self.loss,
             parts=tuple(self.parts),
             steps=self.steps,
             seed=self.seed,
@@ -160,3 +182,9 @@ def train_oracle(
     plain = replace(config, correction="none")
     correction = (float(tau), 1) if config.correction != "none" and tau > 0 else None
     return oracle_of(plain.job(text), correction=correction, observer=observer)
+
+
+def held_out_loss(config: TrainConfig, text: bytes, weights: dict[str, Tensor], sequences: int) -> float:
+    """Mean loss in nats per predicted byte on evenly spaced held-out windows, without dropout."""
+    inputs, targets = config.data(text).held_out(sequences)
+    return loss_at(config.make_layers(), config.loss, weights, inputs, targets)

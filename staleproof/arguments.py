@@ -3,38 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import re
-from collections.abc import Callable
 from typing import Any
 
+from pipeline.options import add_policy, add_tau, integer
 from staleproof.errors import InputError
 from staleproof.output import note
-from staleproof.presets import MAX_SEED
 
 #: Forwards in one optimizer step, and in the timeline of `schedule`: about a minute's work.
 MAX_PASSES = 20_000
 #: The same for `compare`, which does it for every system.
 MAX_PASSES_EACH = 5_000
-#: Longest uniform delay: as many weight versions are kept.
-MAX_TAU = 1000
 #: Problems of one schedule that are printed.
 MAX_LINES = 6
-
-
-def integer(least: int, most: int | None = None) -> Callable[[str], int]:
-    """A whole number from `least` to `most` (without an upper end if None)."""
-    allowed = f"an integer >= {least}" if most is None else f"an integer from {least} to {most}"
-
-    def convert(text: str) -> int:
-        value = int(text) if re.fullmatch(r"[0-9]{1,18}", text) else least - 1
-        if value < least or (most is not None and value > most):
-            raise argparse.ArgumentTypeError(f"{text!r} is not allowed; give {allowed}")
-        return value
-
-    return convert
-
-
-seed = integer(0, MAX_SEED)
 
 
 def add_schedule(parser: argparse.ArgumentParser, most: int) -> None:
@@ -105,26 +85,6 @@ def note_problems(command: str, validity: Any) -> bool:
     if len(found) > MAX_LINES:
         note(f"staleproof {command}: ... and {len(found) - MAX_LINES} problems more")
     return bool(found)
-
-
-def add_policy(parser: argparse.ArgumentParser) -> None:
-    """What PipeDream-2BW does with fewer than S - 1 microbatches a step."""
-    parser.add_argument(
-        "--policy",
-        default="refuse",
-        metavar="NAME",
-        help="pipedream-2bw with m < S - 1: refuse (default), stall (delay 1, idle devices), uniform (longer delay)",
-    )
-
-
-def add_tau(parser: argparse.ArgumentParser) -> None:
-    """The delay of the schedule ``uniform``."""
-    parser.add_argument(
-        "--tau",
-        type=integer(0, MAX_TAU),
-        metavar="T",
-        help="uniform: delay in optimizer steps (default: the least possible)",
-    )
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

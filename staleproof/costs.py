@@ -7,7 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from staleproof.arguments import integer
+from pipeline.options import integer
 
 Duration = int | Fraction
 SMALLEST, LARGEST = 1e-12, 1e15

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from staleproof.json_io import dumps
+from pipeline.json_io import dumps
 
 
 def emit(text: str) -> None:
@@ -29,7 +29,7 @@ def emit(text: str) -> None:
 
 
 def emit_json(value: Any) -> None:
-    """Write `value` to stdout as JSON (see `staleproof.json_io` for NaN and infinities)."""
+    """Write `value` to stdout as JSON (see `pipeline.json_io` for NaN and infinities)."""
     emit(dumps(value))
 
 

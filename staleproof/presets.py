@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from pipeline.options import MAX_SEED
 from staleproof.errors import InputError
 
 MODEL_KEYS = ("layers", "width", "heads")
-MAX_SEED = 2**31 - 1
 
 
 @dataclass(frozen=True)

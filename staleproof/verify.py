@@ -18,6 +18,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from pipeline.folder import SCHEMA, ResultFolder
+from pipeline.progress import Progress
 from staleproof import sections as section_modules
 from staleproof.claims import Claim, verdict
 from staleproof.errors import (
@@ -28,10 +30,8 @@ from staleproof.errors import (
     EXIT_RUN_FAILED,
     InputError,
 )
-from staleproof.folder import SCHEMA, ResultFolder
 from staleproof.output import note
 from staleproof.presets import Preset
-from staleproof.progress import Progress
 from staleproof.rooms import input_errors, one_line, run_errors
 from staleproof.signals import signals_interrupt
 from staleproof.versions import cores, gpus, versions

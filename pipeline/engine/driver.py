@@ -10,7 +10,7 @@ import hashlib
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -46,6 +46,10 @@ class StageResult:
     target_digest: str = ""
     peak_versions: int = 0
     peak_in_flight: int = 0
+
+    def shift(self, seconds: float) -> None:
+        """Move the times of the trace: to another origin."""
+        self.events = [replace(e, start=e.start + seconds, end=e.end + seconds) for e in self.events]
 
 
 @dataclass

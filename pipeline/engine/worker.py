@@ -85,10 +85,8 @@ def _pack(result: Any) -> bytes:
 
 def _report(error: BaseException, rank: int, step: int, pipe: Connection) -> None:
     """Tell the parent; an error of the transport is second-hand news of a peer that failed."""
-    root: BaseException = error
-    while root.__cause__ is not None:  # torch wraps what a layer raises
-        root = root.__cause__
-    secondhand = _is_transport_error(root)
+    root = first_cause(error)
+    secondhand = is_transport_error(root)
     if secondhand:
         time.sleep(0.5)  # let the peer's own report go first
     text = " ".join(str(root).split())
@@ -98,7 +96,15 @@ def _report(error: BaseException, rank: int, step: int, pipe: Connection) -> Non
         pass
 
 
-def _is_transport_error(error: BaseException) -> bool:
+def first_cause(error: BaseException) -> BaseException:
+    """The error that others were raised from: torch wraps what a layer raises."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
+
+
+def is_transport_error(error: BaseException) -> bool:
+    """Whether it is second-hand news: a message that did not come because a peer has failed."""
     text = str(error)
     return isinstance(error, RuntimeError) and any(
         sign in text for sign in ("Connection closed", "Connection reset", "Timed out", "gloo", "NCCL", "peer")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from staleproof.arguments import MAX_PASSES_EACH, add_json, check_size, integer
+from pipeline.options import integer
+from staleproof.arguments import MAX_PASSES_EACH, add_json, check_size
 from staleproof.costs import (
     add_costs,
     add_sizes,

@@ -24,7 +24,7 @@ def run(args: argparse.Namespace) -> int:
     from pathlib import Path
 
     from figures.report import write_report
-    from staleproof.json_io import read_json
+    from pipeline.json_io import read_json
 
     status = Path(args.folder) / "status.json"
     if status.is_file():

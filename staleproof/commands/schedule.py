@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from staleproof.arguments import add_json, add_schedule, check_size, integer, note_problems, schedule_of
+from pipeline.options import integer
+from staleproof.arguments import add_json, add_schedule, check_size, note_problems, schedule_of
 from staleproof.costs import add_costs, add_sizes, costs_of, describe_costs, readable_bytes, sizes_of
 from staleproof.errors import EXIT_CLAIM_FAILED, EXIT_HOLDS, InputError
 from staleproof.output import count, emit, emit_json

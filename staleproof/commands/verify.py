@@ -7,7 +7,8 @@ import os
 import shlex
 from dataclasses import replace
 
-from staleproof.arguments import add_json, seed
+from pipeline.options import seed
+from staleproof.arguments import add_json
 from staleproof.errors import EXIT_CLAIM_FAILED, EXIT_HOLDS
 from staleproof.output import emit, emit_json, note
 from staleproof.presets import PRESETS, get_preset
@@ -40,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the verification; returns the exit code."""
-    from staleproof.folder import ResultFolder
+    from pipeline.folder import ResultFolder
     from staleproof.verdict_table import verdict_table
     from staleproof.verify import check_input, verify
 

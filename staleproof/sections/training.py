@@ -15,8 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from pipeline.json_io import write_json
 from staleproof.claims import Claim
-from staleproof.json_io import write_json
 from staleproof.presets import Preset
 from staleproof.sections import _training_plan as plan
 
@@ -156,8 +156,7 @@ def _arms(
     folder: Path,
 ) -> None:
     """Every arm of every seed on real processes."""
-    from empirics.gpt_runs import held_out_loss
-    from pipeline.training import train
+    from pipeline.training import held_out_loss, train
 
     runs = folder / "runs"
     runs.mkdir(exist_ok=True)

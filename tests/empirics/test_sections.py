@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from sympy import Rational
 
+from pipeline.json_io import plain
 from pipeline.optim.delayed import Delayed
 from pipeline.optim.error_feedback import ErrorFeedback
 from staleproof.claims import verdict
-from staleproof.json_io import plain
 from staleproof.presets import PRESETS
 from staleproof.sections import certified, quadratic
 from theory.lmo import PATHWISE

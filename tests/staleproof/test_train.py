@@ -13,6 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
+
+from pipeline.events import as_columns, from_columns
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -46,8 +49,10 @@ def test_files_of_a_run(staleproof: Run, tmp_path: Path):
     rows = [json.loads(line) for line in (run / "steps.jsonl").read_text().splitlines()]
     assert [row["step"] for row in rows] == [1, 2, 3]
     assert [row["loss"] for row in rows] == json.loads((run / "run.json").read_text())["losses"]
-    events = json.loads((run / "events.json").read_text())["events"]
-    assert {event["kind"] for event in events} == {"forward", "backward", "step"}
+    columns = json.loads((run / "events.json").read_text())["columns"]
+    events = from_columns(columns)
+    assert {event.kind for event in events} == {"forward", "backward", "step"}
+    assert as_columns(events) == columns
     trace = json.loads((run / "trace.json").read_text())["traceEvents"]
     assert sum(entry["ph"] == "X" for entry in trace) == len(events)
     timing = json.loads((run / "run.json").read_text())["timing"]
@@ -101,3 +106,119 @@ def test_a_diverged_run_is_a_failed_run(staleproof: Run, tmp_path: Path):
     refused = staleproof("report", "run", timeout=60)
     assert refused.returncode == 2
     assert "was written by staleproof train" in refused.stderr
+
+
+def weights(folder: Path) -> dict[str, torch.Tensor]:
+    return torch.load(folder / "weights.pt", weights_only=True)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_a_killed_run_is_resumed_bit_for_bit(staleproof: Run, tmp_path: Path):
+    settings = ("--steps", "120", "--checkpoint-every", "10", "--correction", "error-feedback", "--dropout", "0.1")
+    command = [sys.executable, "-m", "staleproof", "train", *settings, "--out", str(tmp_path / "run"), *SMALL]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    rows = tmp_path / "run" / "steps.jsonl"
+    deadline = time.monotonic() + 90
+    while not (rows.exists() and len(rows.read_text().splitlines()) >= 25):
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.02)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    worker = next(int(pid) for pid in children if "spawn_main" in Path(f"/proc/{pid}/cmdline").read_text())
+    os.kill(worker, signal.SIGKILL)
+    process.communicate(timeout=30)
+    assert process.returncode == 3
+    done = staleproof("train", "--resume", "--out", "run", "--json", timeout=120)
+    assert done.returncode == 0, done.stderr
+    resumed = json.loads(done.stdout)
+    assert resumed["resumed_from"] >= 10
+    whole = staleproof("train", *settings, "--out", "whole", "--json", *SMALL, timeout=120)
+    assert whole.returncode == 0, whole.stderr
+    a, b = weights(tmp_path / "run"), weights(tmp_path / "whole")
+    assert set(a) == set(b) and all(torch.equal(a[name], b[name]) for name in a)
+    assert rows.read_text() == (tmp_path / "whole" / "steps.jsonl").read_text()
+    assert resumed["losses"] == json.loads(whole.stdout)["losses"]
+    for words, message in (
+        (("--width", "32"), "width = 32: the run in 'run' has 16"),
+        (("--lr", "0.5"), "lr = 0.5: the run in 'run' has None"),
+        (("--overwrite",), "overwrite: not with --resume"),
+        ((), "steps = 120: the checkpoint has 120 steps done"),
+    ):
+        refused = staleproof("train", "--resume", "--out", "run", *words, timeout=60)
+        assert refused.returncode == 2, words
+        assert message in refused.stderr.splitlines()[-1]
+    assert json.loads((tmp_path / "run" / "status.json").read_text())["state"] == "complete"
+
+
+def test_a_2bw_run_goes_on_at_another_number_of_stages(staleproof: Run):
+    first = ("train", "--steps", "6", "--checkpoint-every", "3", "--microbatches", "4", "--out", "run", *SMALL)
+    assert staleproof(*first, timeout=120).returncode == 0
+    words = ("--resume", "--out", "run", "--steps", "9", "--stages", "4", "--check-oracle", "--json")
+    done = staleproof("train", *words, timeout=120)
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout)
+    assert (summary["stages"], summary["resumed_from"], summary["max_abs_diff"]) == (4, 6, 0.0)
+    assert len(summary["losses"]) == 9
+
+
+def test_resume_without_a_run_or_a_checkpoint(staleproof: Run, tmp_path: Path):
+    none = staleproof("train", "--resume", "--out", "nothing", timeout=60)
+    assert none.returncode == 2 and "has no status.json of a training run" in none.stderr
+    assert staleproof("train", "--steps", "2", "--out", "run", *SMALL, timeout=120).returncode == 0
+    before = sorted(path.name for path in (tmp_path / "run").iterdir())
+    unsaved = staleproof("train", "--resume", "--out", "run", "--steps", "4", timeout=60)
+    assert unsaved.returncode == 2 and "no complete checkpoint in 'run/checkpoints'" in unsaved.stderr
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--tied", "--clip", "0.5", "--dtype", "float64", "--recompute", "--dropout", "0.2"),
+        ("--clip", "0.5", "--schedule", "1f1b", "--dtype", "float64"),
+    ],
+)
+def test_reordered_sums_equal_the_oracle_to_round_off(staleproof: Run, words):
+    done = staleproof("train", "--steps", "5", "--check-oracle", "--json", *words, *SMALL, timeout=120)
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout)
+    assert summary["allowed_diff"] == 1e-13
+    assert summary["max_relative_diff"] <= 1e-13
+    assert len(summary["gradient_norms"]) == 5 and all(norm > 0.5 for norm in summary["gradient_norms"])
+
+
+def test_a_masked_encoder_in_low_precision_equals_the_oracle(staleproof: Run):
+    words = ("--model", "bert", "--dtype", "bfloat16", "--optimizer", "muon", "--correction", "error-feedback")
+    done = staleproof("train", "--steps", "5", "--check-oracle", "--json", *words, *SMALL, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["max_abs_diff"] == 0.0
+
+
+def test_the_loss_at_the_newest_weights(staleproof: Run):
+    words = ("--steps", "6", "--newest-loss-every", "2", "--dropout", "0.1", "--json", *SMALL)
+    for schedule in ("1f1b", "pipedream-2bw"):
+        done = staleproof("train", "--schedule", schedule, *words, timeout=120)
+        assert done.returncode == 0, done.stderr
+        summary = json.loads(done.stdout)
+        used = {k: summary["losses"][int(k)] for k in summary["newest_losses"]}
+        assert list(used) == ["2", "4"]
+        # A synchronous run reads the newest weights; a delayed one does not.
+        assert (summary["newest_losses"] == used) is (schedule == "1f1b")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--clip", "1", "--schedule", "pipedream"), "clip = 1.0: allowed where a microbatch reads one weight version"),
+        (("--tied", "--schedule", "pipedream"), "tied = True: allowed where a microbatch reads one weight version"),
+        (("--clip", "1", "--check-oracle"), "dtype = 'float32': allowed is float64"),
+        (("--dropout", "1"), "'1' is not allowed; give a number of at least 0 and below 1"),
+        (("--model", "llama"), "model = 'llama': allowed are gpt, bert"),
+        (("--checkpoint-every", "2"), "checkpoint-every: needs --out DIR"),
+        (("--resume",), "resume: needs --out DIR"),
+        (("--transport", "nccl", "--device", "cpu"), "transport = 'nccl': needs one GPU for each of the 2 stages"),
+    ],
+)
+def test_bad_input_is_one_line(staleproof: Run, words, message):
+    done = staleproof("train", *words, *SMALL, timeout=60)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1 and message in done.stderr

@@ -9,11 +9,10 @@ import pytest
 import torch
 
 from empirics.estimators.objective import FiniteObjective
-from empirics.gpt_runs import held_out_loss
 from pipeline.data.batches import ByteBatches
 from pipeline.models.gpt import GPTConfig, cross_entropy, gpt_layers
 from pipeline.models.stack import LayerStack
-from pipeline.training import TrainConfig
+from pipeline.training import TrainConfig, held_out_loss
 
 CONFIG = GPTConfig(layers=1, width=8, heads=2, context=8)
 TEXT = bytes((7 * i * i + i) % 256 for i in range(4000))

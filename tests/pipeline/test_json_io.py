@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from staleproof import json_io
+from pipeline import json_io
 
 
 def strict(text: str) -> object:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from staleproof.errors import InputError
-from staleproof.folder import ResultFolder, is_result_folder
+from pipeline.errors import InputError
+from pipeline.folder import ResultFolder, is_result_folder
 
 
 def names(folder: Path) -> set[str]:
@@ -91,7 +91,7 @@ def test_two_runs_at_the_same_time(tmp_path: Path) -> None:
 
 def test_a_killed_run_leaves_no_lock(tmp_path: Path) -> None:
     code = (
-        "import os, signal, sys; from staleproof.folder import ResultFolder;"
+        "import os, signal, sys; from pipeline.folder import ResultFolder;"
         "f = ResultFolder.create(sys.argv[1]); f.write('status.json', {'schema': 1});"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )

@@ -13,8 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from staleproof.errors import InputError
-from staleproof.json_io import read_json, write_json
+from pipeline.errors import InputError
+from pipeline.json_io import read_json, write_json
 
 try:
     import fcntl
@@ -42,6 +42,27 @@ class ResultFolder:
         folder = Path(path)
         if folder.exists() and not folder.is_dir():
             raise InputError(f"out: {str(folder)!r} is a file; give a new or empty folder")
+        opened = cls._open(folder)
+        try:
+            _empty(folder, overwrite)
+        except BaseException:
+            os.close(opened._lock)
+            raise
+        return opened
+
+    @classmethod
+    def reopen(cls, path: str | Path) -> ResultFolder:
+        """Lock the folder of an earlier run, whose files stay, to go on in it.
+
+        Raises InputError if there is none, or if it is in use by another run.
+        """
+        folder = Path(path)
+        if not is_result_folder(folder):
+            raise InputError(f"out: {str(folder)!r} has no status.json of an earlier result to go on from")
+        return cls._open(folder)
+
+    @classmethod
+    def _open(cls, folder: Path) -> ResultFolder:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
@@ -50,14 +71,9 @@ class ResultFolder:
             raise InputError(
                 f"out: cannot write to {str(folder)!r} ({reason}); give a writable folder"
             ) from None
-        try:
-            if not _lock(lock, folder / LOCK):
-                raise InputError(f"out: {str(folder)!r} is in use by another run; give another folder")
-            _empty(folder, overwrite)
-        except BaseException:
-            # The file stays: it may be the lock of the run that holds it.
-            os.close(lock)
-            raise
+        if not _lock(lock, folder / LOCK):
+            os.close(lock)  # the file stays: it is the lock of the run that holds it
+            raise InputError(f"out: {str(folder)!r} is in use by another run; give another folder")
         return cls(folder, lock)
 
     def write(self, name: str, value: Any) -> Path:

@@ -1,0 +1,269 @@
+"""What a training run leaves behind: a folder that says how it was made and whether it is complete, and a summary."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipeline.errors import InputError
+from pipeline.folder import SCHEMA, ResultFolder
+from pipeline.json_io import plain, read_json
+from pipeline.progress import Progress
+
+if TYPE_CHECKING:
+    from pipeline.engine.job import Checkpoints, Job
+    from pipeline.engine.pool import RunResult
+    from pipeline.training import TrainConfig
+
+HELD_OUT = 128
+#: Relative difference from the oracle that is allowed where sums are taken in another order (float64).
+REORDERED = 1e-13
+ROWS = "steps.jsonl"
+NOT_SETTINGS = ("run", "words", "command")
+
+
+def settings_of(args: argparse.Namespace) -> dict[str, Any]:
+    """The options of a run, JSON-ready."""
+    return {name: value for name, value in vars(args).items() if name not in NOT_SETTINGS}
+
+
+def recorded_settings(out: str) -> dict[str, Any]:
+    """The options that the run in the folder ``out`` was started with. Raises InputError where there is no run."""
+    try:
+        status = read_json(Path(out) / "status.json")
+        settings = status["settings"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InputError(f"resume: {out!r} has no status.json of a training run; give its folder with --out") from None
+    assert isinstance(settings, dict)
+    return settings
+
+
+def launcher_of(out: str) -> str | None:
+    """Who launched the run in the folder ``out``; None where there is none."""
+    try:
+        found = read_json(Path(out) / "status.json")["launcher"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return found if isinstance(found, str) else None
+
+
+def checkpoints_of(args: argparse.Namespace) -> Checkpoints | None:
+    """Where and how often the run saves, or None."""
+    from pipeline.engine.job import Checkpoints
+
+    if args.checkpoint_every is None:
+        return None
+    return Checkpoints(str(checkpoint_folder(args.out)), args.checkpoint_every, settings=settings_of(args))
+
+
+def checkpoint_folder(out: str) -> Path:
+    """Folder of the checkpoints of a run."""
+    return Path(out) / "checkpoints"
+
+
+class RunRecord:
+    """The run's folder, if it has one: rows as they come, what is unfinished marked so. Everything else is progress.
+
+    done: steps before it, of the checkpoint that it goes on from; bubble: idle share so far; launcher: who starts the
+    attempts of a run that is started again when it fails.
+    """
+
+    def __init__(
+        self,
+        stack: ExitStack,
+        args: argparse.Namespace,
+        config: TrainConfig,
+        command: str,
+        bubble: Callable[[], float],
+        done: int = 0,
+        launcher: str | None = None,
+    ) -> None:
+        self.progress = Progress("train")
+        self.steps, self.done, self.tokens, self.bubble = config.steps, done, config.tokens_per_step, bubble
+        self.folder = self.rows = None
+        self.begin()
+        if args.out is None:
+            return
+        if args.resume:
+            self.folder = stack.enter_context(ResultFolder.reopen(Path(args.out)))
+        else:
+            self.folder = stack.enter_context(ResultFolder.create(Path(args.out), args.overwrite))
+        self.status = {
+            "schema": SCHEMA,
+            "state": "running",
+            "error": None,
+            "command": command,
+            "launcher": launcher,
+            "settings": settings_of(args),
+            "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        }
+        self.folder.write("status.json", self.status)
+        path = self.folder.path / ROWS
+        kept = path.read_text(encoding="utf-8").splitlines()[:done] if args.resume and path.exists() else []
+        if len(kept) < done:
+            raise InputError(f"resume: {str(path)!r} has {len(kept)} rows, the checkpoint {done} steps")
+        self.rows = stack.enter_context(open(path, "w", encoding="utf-8"))
+        self.rows.writelines(f"{line}\n" for line in kept)
+        stack.push(self._on_exit)
+
+    def begin(self) -> None:
+        """The first step begins now; what came before was starting processes."""
+        self.began = time.perf_counter()
+
+    def step(self, k: int, loss: float) -> None:
+        """k steps are done; ``loss`` is that of the last one, at the version it used."""
+        rate = (k - self.done) * self.tokens / (time.perf_counter() - self.began)
+        words = f"step {k}/{self.steps}, loss {loss:.3f}, {rate:.0f} tokens/s, bubble {100 * self.bubble():.0f} %"
+        self.progress(k / self.steps, words)
+        if self.rows is not None:
+            self.rows.write(json.dumps(plain({"step": k, "loss": loss})) + "\n")
+            self.rows.flush()
+
+    def _on_exit(self, kind: Any, error: Any, trace: Any) -> bool:
+        if self.folder is not None and kind is not None:
+            state = "interrupted" if issubclass(kind, KeyboardInterrupt) else "failed"
+            why = " ".join(str(error).split()) or state
+            self.folder.write("status.json", self.status | {"state": state, "error": why})
+        return False
+
+    def fail(self, why: str) -> None:
+        """Mark the run as failed, where the process will not get to end by itself."""
+        if self.folder is not None:
+            self.folder.write("status.json", self.status | {"state": "failed", "error": why})
+
+    def finish(self, summary: dict[str, Any], result: RunResult) -> None:
+        """Write what the whole run has shown."""
+        import torch
+
+        from pipeline.chrome_trace import chrome_trace
+        from pipeline.events import as_columns
+
+        self.progress.finish(f"{self.steps} steps")
+        if self.folder is not None:
+            self.folder.write("run.json", summary)
+            self.folder.write("events.json", {"unit": "s", "columns": as_columns(result.events)})
+            title = f"{summary['schedule']}, {summary['stages']} stages"
+            self.folder.write("trace.json", chrome_trace(result.events, title))
+            torch.save(result.weights, self.folder.path / "weights.pt")
+            self.folder.write("status.json", self.status | {"state": "complete"})
+
+
+def summarise(
+    config: TrainConfig, corpus: Any, job: Job, result: RunResult, seconds: float, args: argparse.Namespace
+) -> dict[str, Any]:
+    """The run in numbers, JSON-ready; with ``check_oracle`` the oracle runs here."""
+    from pipeline.delays import delays_per_microbatch, optimizer_step_delay
+    from pipeline.run import losses_at_newest
+    from pipeline.training import held_out_loss
+
+    histogram = Counter(delay for delays in delays_per_microbatch(result.events).values() for delay in delays)
+    done = len(result.losses) - len({e.step for e in result.events})
+    summary = {
+        "schedule": config.schedule,
+        "stages": config.stages,
+        "microbatches": config.plan.microbatches,
+        "steps": config.steps,
+        "resumed_from": done,
+        "optimizer": config.optimizer,
+        "correction": config.correction,
+        "clip": config.clip,
+        "seed": config.seed,
+        "dtype": config.dtype,
+        "corpus": corpus.describe(),
+        "optimizer_step_delay": optimizer_step_delay(result.events),
+        "delay_histogram": {str(delay): histogram[delay] for delay in sorted(histogram)},
+        "peak_versions": result.peak_versions,
+        "peak_in_flight": result.peak_in_flight,
+        "timing": _timing(config, result, config.steps - done),
+        "losses": result.losses,
+        "gradient_norms": result.norms,
+        "held_out_loss": held_out_loss(config, corpus.text, result.weights, HELD_OUT),
+        "wall_seconds": seconds,
+        "tokens_per_second": (config.steps - done) * config.tokens_per_step / seconds,
+    }
+    if (every := args.newest_loss_every) is not None:
+        asked = {k: weights for k, weights in result.snapshots.items() if k % every == 0}
+        summary["newest_losses"] = {str(k): loss for k, loss in losses_at_newest(job, asked).items()}
+    if args.check_oracle:
+        summary |= _against_oracle(config, corpus.text, result)
+    return summary
+
+
+def _timing(config: TrainConfig, result: RunResult, steps: int) -> dict[str, float] | None:
+    """Period, bubble and utilisation of the trace, by the functions that read the clock; None for a single step."""
+    from pipeline.timing import timing_of_events
+
+    if steps < 2:
+        return None
+    found = timing_of_events(result.events, config.plan)
+    return {
+        "seconds_per_step": float(found.period),
+        "bubble": float(found.bubble),
+        "utilisation": float(found.utilisation),
+        "tokens_per_second": config.tokens_per_step / float(found.period),
+    }
+
+
+def _against_oracle(config: TrainConfig, text: bytes, result: RunResult) -> dict[str, Any]:
+    from pipeline.oracle import largest_difference
+    from pipeline.training import train_oracle
+
+    oracle = train_oracle(config, text).snapshots
+    same = {k: oracle[k] for k in result.snapshots if k in oracle}
+    found: dict[str, Any] = {"max_abs_diff": largest_difference(result.snapshots, same)[0], "allowed_diff": 0.0}
+    if config.sums_reordered:
+        found["max_relative_diff"] = largest_difference(result.snapshots, same, relative=True)[0]
+        found["allowed_diff"] = REORDERED
+    return found
+
+
+def difference_is_allowed(summary: Mapping[str, Any]) -> bool:
+    """Whether the run equals the oracle, as far as it was asked."""
+    found = summary.get("max_relative_diff", summary.get("max_abs_diff", 0.0))
+    return bool(found <= summary.get("allowed_diff", 0.0))
+
+
+def divergence(summary: Mapping[str, Any]) -> str | None:
+    """Where the run's loss stopped being finite, in words, or None."""
+    lost = next((k for k, loss in enumerate(summary["losses"]) if not math.isfinite(loss)), None)
+    if lost is not None:
+        return f"at step {lost + 1}"
+    return None if math.isfinite(summary["held_out_loss"]) else "after the last step"
+
+
+def describe(summary: Mapping[str, Any]) -> str:
+    """The summary in words."""
+    lines = [
+        f"{summary['schedule']}, {summary['stages']} stages, {summary['microbatches']} microbatches, "
+        f"{summary['optimizer']}, correction {summary['correction']}: "
+        f"{summary['steps'] - summary['resumed_from']} steps in {summary['wall_seconds']:.1f} s "
+        f"({summary['tokens_per_second']:.0f} tokens/s)",
+        f"training loss {summary['losses'][0]:.4f} -> {summary['losses'][-1]:.4f} nats per byte, "
+        f"held out {summary['held_out_loss']:.4f}",
+        f"largest optimizer-step delay by stage, from the trace: {' '.join(map(str, summary['optimizer_step_delay']))}",
+    ]
+    if summary["timing"] is not None:
+        lines.append(
+            f"steady state, from the trace: {1000 * summary['timing']['seconds_per_step']:.3g} ms per step, bubble "
+            f"{100 * summary['timing']['bubble']:.0f} % (time without a forward or backward)"
+        )
+    if summary.get("newest_losses"):
+        k, newest = list(summary["newest_losses"].items())[-1]
+        used = summary["losses"][int(k)]
+        lines.append(f"loss of batch {k} at the newest weights {newest:.4f}, at those it used {used:.4f}")
+    if "max_relative_diff" in summary:
+        lines.append(
+            f"largest relative difference from the oracle over all steps: {summary['max_relative_diff']:g} (sums are "
+            f"taken in another order; allowed {summary['allowed_diff']:g})"
+        )
+    elif "max_abs_diff" in summary:
+        lines.append(f"largest difference from the oracle over all steps: {summary['max_abs_diff']:g}")
+    return "\n".join(lines)
