@@ -21,8 +21,8 @@ SMALL = "--width 16 --heads 2 --context 16 --sequences 2".split() + ["--corpus",
 LIMIT = 150
 
 
-def torchrun(folder: Path, *words: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--max-restarts", "1"]
+def torchrun(folder: Path, *words: str, restarts: int = 0) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--max-restarts", str(restarts)]
     return subprocess.Popen(
         [*command, "-m", "pipeline.train", *SMALL, *words],
         cwd=folder,
@@ -46,7 +46,7 @@ def rows(folder: Path) -> list[str]:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_a_killed_rank_is_restarted_and_the_run_ends_as_if_nothing_had_happened(tmp_path, staleproof):
     settings = "--steps 150 --checkpoint-every 20 --optimizer muon --correction error-feedback".split()
-    process = torchrun(tmp_path, *settings, "--out", "killed", "--json")
+    process = torchrun(tmp_path, *settings, "--out", "killed", "--json", restarts=1)
     deadline = time.monotonic() + LIMIT
     while len(rows(tmp_path / "killed")) < 50:
         assert process.poll() is None and time.monotonic() < deadline
@@ -76,7 +76,7 @@ def test_bad_input_is_one_line_and_does_not_touch_an_earlier_run(tmp_path):
     _, errors = process.communicate(timeout=LIMIT)
     assert process.returncode != 0
     assert "pipeline.train: error: out: 'out' is not empty" in errors
-    assert "Traceback" not in errors
+    assert "pipeline/train.py" not in errors  # torchrun prints a traceback, of its own
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine.txt"]
 
 
