@@ -43,7 +43,7 @@ class Outcome:
 
     verdict    holds | fails | incomplete
     exit_code  0 holds, 1 a gating claim fails or is missing, 2 bad input, 3 a run failed, 130 interrupted
-    report     path of the report page, None if it could not be drawn
+    report     path of the report page, None if it could not be drawn or was not asked for
     """
 
     status: dict[str, Any]
@@ -80,15 +80,21 @@ def check_input(preset: Preset, only: Sequence[str] | None = None) -> None:
 
 
 def verify(
-    preset: Preset, folder: ResultFolder, only: Sequence[str] | None = None, command: str = ""
+    preset: Preset,
+    folder: ResultFolder,
+    only: Sequence[str] | None = None,
+    command: str = "",
+    report: bool = True,
 ) -> Outcome:
     """Run the sections and write everything to the folder; raises only for an unknown section.
+
+    report: draw the report at the end; without it `staleproof report` can draw it from the folder later.
 
     SIGINT, SIGTERM and SIGHUP end it cleanly (in the main thread): status "interrupted", finished sections
     kept.
     """
     chosen = choose(only)
-    run = _Run(preset, folder, chosen, command)
+    run = _Run(preset, folder, chosen, command, report)
     with signals_interrupt():
         try:
             run.start()
@@ -113,8 +119,11 @@ def verify(
 class _Run:
     """The state of one verification and its mirror on disk."""
 
-    def __init__(self, preset: Preset, folder: ResultFolder, chosen: Sequence[str], command: str) -> None:
+    def __init__(
+        self, preset: Preset, folder: ResultFolder, chosen: Sequence[str], command: str, report: bool
+    ) -> None:
         self.preset = preset
+        self.report = report
         self.folder = folder
         self.chosen = chosen
         self.clock = time.monotonic()
@@ -209,7 +218,9 @@ class _Run:
             note(f"staleproof: the results so far are not complete on disk: {one_line(second)}")
 
     def draw(self) -> None:
-        """The report, from the files alone."""
+        """The report, from the files alone, unless none was asked for."""
+        if not self.report:
+            return
         report = importlib.import_module("figures.report")
         with contextlib.redirect_stdout(sys.stderr):
             paths = [Path(path) for path in report.write_report(self.folder.path)]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import sympy as sp
@@ -101,7 +102,7 @@ class Quantity:
         if not self.meaning:
             raise InputError(f"meaning of {self.name}: may not be empty")
 
-    @property
+    @cached_property
     def symbol(self) -> sp.Symbol:
         """The sympy symbol: real, with sign and integrality as the domain gives them."""
         facts: dict[str, bool] = {"real": True}

@@ -36,6 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--corpus", metavar="PATH", help="file or folder of text to train on (default: Shakespeare)"
     )
+    parser.add_argument(
+        "--no-report", action="store_true", help="draw no report; `staleproof report DIR` draws it later"
+    )
     add_json(parser)
 
 
@@ -56,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     # The command line is recorded as UTF-8 whatever the locale made of it.
     command = os.fsencode(command).decode("utf-8", "replace")
     with ResultFolder.create(args.out, args.overwrite) as folder:
-        outcome = verify(preset, folder, only, command)
+        outcome = verify(preset, folder, only, command, report=not args.no_report)
     if args.json:
         emit_json(
             {

@@ -12,6 +12,7 @@ import functools
 import math
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from pipeline.json_io import write_json
 from staleproof.claims import Claim
 from staleproof.presets import Preset
 from staleproof.sections import _training_plan as plan
+from staleproof.versions import gpus
 
 TITLE = "Training: the gap of stale gradients and what error feedback recovers"
 EVIDENCE = "training.json"
@@ -70,11 +72,14 @@ def run(
     progress(0.0, "starting two worker processes")
     try:
         # Bit-for-bit statements are about one kind of arithmetic: the oracle's, on the CPU.
-        with WorkerPool(plan.STAGES, device="cpu") as pool:
+        with ExitStack() as stack:
+            pool = stack.enter_context(WorkerPool(plan.STAGES, device="cpu"))
             if not _against_oracle(preset, corpus.text, pool, results, claims, progress):
                 return results, claims
             real = train(plan.theorem_run(preset, 0), corpus.text, pool)
-        with WorkerPool(plan.STAGES) as pool:
+            if gpus():  # else the same workers go on
+                stack.close()
+                pool = stack.enter_context(WorkerPool(plan.STAGES))
             results["device"], results["transport"] = pool.device, pool.transport
             _arms(preset, corpus.text, pool, results, claims, progress, folder)
         analysis.gaps(results, claims)

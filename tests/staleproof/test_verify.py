@@ -130,6 +130,16 @@ def test_bad_input_does_not_destroy_an_earlier_result(tmp_path: Path) -> None:
     assert read(out, "claims.json")["verdict"] == "holds"
 
 
+def test_no_report_leaves_the_drawing_to_later(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = verify(out, {"delays": "fails"}, "--no-report", FAKE_REPORT="fails")
+    assert done.returncode == 1 and "Report: not drawn" in done.stdout
+    assert read(out, "status.json")["state"] == "complete" and read(out, "claims.json")["verdict"] == "fails"
+    assert sorted(path.name for path in out.iterdir()) == ["claims.json", "delays.json", "status.json"]
+    stopped = verify(tmp_path / "stopped", {"delays": "run-error"}, "--no-report")
+    assert stopped.returncode == 3 and not (tmp_path / "stopped" / "report.html").exists()
+
+
 def test_a_report_that_cannot_be_drawn(tmp_path: Path) -> None:
     done = verify(tmp_path / "out", {"delays": "holds"}, FAKE_REPORT="fails")
     assert done.returncode == 2
