@@ -46,7 +46,7 @@ class ResultFolder:
         try:
             _empty(folder, overwrite)
         except BaseException:
-            os.close(opened._lock)
+            opened.close()
             raise
         return opened
 
