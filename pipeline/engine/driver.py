@@ -32,6 +32,7 @@ class StageResult:
 
     events: its trace, times in seconds; losses: mean training loss of each step at the version used (last stage).
     norms: norm of each batch gradient before clipping (with clipping only); busy: seconds of forwards and backwards.
+    step_ends: when each optimizer step of this run ended, on the clock of the events.
     snapshots: step count k -> weights after k steps, by full parameter name (host tensors).
     input_digest, target_digest: sha256 of the inputs (first stage) and targets (last stage) consumed, in order.
     """
@@ -42,6 +43,7 @@ class StageResult:
     norms: list[float] = field(default_factory=list)
     snapshots: dict[int, dict[str, Tensor]] = field(default_factory=dict)
     busy: float = 0.0
+    step_ends: list[float] = field(default_factory=list)
     input_digest: str = ""
     target_digest: str = ""
     peak_versions: int = 0
@@ -111,6 +113,8 @@ class StreamingDriver(PipelineScheduleSingle):
         self.activations = activations
         self.gradient_messages = gradients
         self.exchange = exchange
+        self._trace: list[tuple[Kind, int, int, int, int, float, float]] = []  # events to be
+        self._on_gpu = stage.device.type == "cuda"
         self.result = StageResult(stage.stage_index)
 
     def _step_microbatches(self, *args: Any, **kwargs: Any) -> None:
@@ -170,6 +174,7 @@ class StreamingDriver(PipelineScheduleSingle):
         self._settle(steps)
         self.activations.drain()
         self.gradient_messages.drain()
+        result.events = [Event(*fields) for fields in self._trace]
         result.peak_versions = stage.store.peak
         result.input_digest, result.target_digest = reader.digests
         return result
@@ -182,14 +187,15 @@ class StreamingDriver(PipelineScheduleSingle):
         assert isinstance(loss, Tensor)
         return loss
 
-    def _note(self, kind: Kind, j: int, k: int, version: int, begin: float) -> None:
-        """An event of the trace; on a GPU it ends when the device is done."""
-        if self.stage.device.type == "cuda":
+    def _note(self, kind: Kind, j: int, k: int, version: int, begin: float) -> float:
+        """An event of the trace; returns when it ended, on a GPU when the device was done."""
+        if self._on_gpu:
             torch.cuda.synchronize(self.stage.device)
         end = time.perf_counter()
         if kind != "step":
             self.result.busy += end - begin
-        self.result.events.append(Event(kind, self.stage.stage_index, j, k, version, begin, end))
+        self._trace.append((kind, self.stage.stage_index, j, k, version, begin, end))
+        return end
 
     def _prepare(self, reader: DataReader, j: int) -> None:
         """Let torch find the shapes of the messages and allocate the ring's buffers (runs one forward, no step)."""
@@ -239,7 +245,7 @@ class StreamingDriver(PipelineScheduleSingle):
         for handle in store.handles.values():
             handle.grad = None
         store.end_step(k + 1)
-        self._note("step", (k + 1) * schedule.microbatches - 1, k, k + 1, begin)
+        self.result.step_ends.append(self._note("step", (k + 1) * schedule.microbatches - 1, k, k + 1, begin))
         every = self.job.snapshot_every
         if k + 1 == self.job.steps or (every and (k + 1) % every == 0):
             self.result.snapshots[k + 1] = self._weights(k + 1)

@@ -43,7 +43,8 @@ class RunResult:
 
     events: trace of all stages, times in seconds from the first event; losses[k]: training loss of step k at the
     version it used, those before a resumed checkpoint included; norms[k]: norm of batch k's gradient before clipping
-    (with clipping only); snapshots: steps done -> full weights by parameter name.
+    (with clipping only); snapshots: steps done -> full weights by parameter name; step_ends[s]: when stage s ended each
+    optimizer step of this run, on the clock of the events (without events from the first of these ends).
     """
 
     events: list[Event]
@@ -54,6 +55,7 @@ class RunResult:
     target_digest: str
     peak_versions: list[int]
     peak_in_flight: list[int]
+    step_ends: list[list[float]]
 
     @property
     def weights(self) -> dict[str, Tensor]:
@@ -268,7 +270,8 @@ def gather(stages: list[StageResult]) -> RunResult:
     Raises RunError where copies of a tied weight differ.
     """
     steps = sorted(stages[0].snapshots)
-    origin = min((stage.events[0].start for stage in stages if stage.events), default=0.0)
+    starts = [stage.events[0].start for stage in stages if stage.events]
+    origin = min(starts or [stage.step_ends[0] for stage in stages if stage.step_ends], default=0.0)
     events = [
         Event(e.kind, e.stage, e.microbatch, e.step, e.version, e.start - origin, e.end - origin)
         for stage in stages
@@ -283,6 +286,7 @@ def gather(stages: list[StageResult]) -> RunResult:
         target_digest=stages[-1].target_digest,
         peak_versions=[stage.peak_versions for stage in stages],
         peak_in_flight=[stage.peak_in_flight for stage in stages],
+        step_ends=[[end - origin for end in stage.step_ends] for stage in stages],
     )
 
 

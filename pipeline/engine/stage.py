@@ -84,8 +84,9 @@ class VersionedStage(PipelineStage):
                 leaf.grad = self.gradients.get(name)
         self.backward_one_chunk(j % self.slots, loss=loss)
         for name, leaf in leaves.items():
-            if leaf.grad is not None:
-                self._add(name, leaf.grad)
+            gradient = leaf.grad
+            if gradient is not None:
+                self._add(name, gradient)
                 leaf.grad = None
         return self._one_tag("backward", j, version)
 

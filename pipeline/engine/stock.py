@@ -5,6 +5,7 @@ A plain :class:`PipelineStage` without versions or trace; the pipeline drains, t
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -60,6 +61,9 @@ def run_stock(
         else:
             schedule.step()
         optimizer.step()
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        result.step_ends.append(time.perf_counter())
         total = None
         if stage.is_last:
             total = 0.0

@@ -70,9 +70,11 @@ class VersionStore:
         self._free: list[Slot] = []
         #: Peak number of versions held, to be compared with the schedule's count.
         self.peak = 0
-        # Tag of a storage, by its address: written where weights are written, read where autograd uses them.
+        # Tag of weights, by their address: written where weights are written, read where autograd uses them.
         self._tags: dict[int, int] = {}
         self._checksums: dict[int, str] = {}
+        self._bound: dict[str, nn.Parameter] | None = None  # leaves that stand in the module
+        self._pointed: dict[str, nn.Parameter] | None = None if self.masters else leaves  # leaves of the handles
         self._hold(Slot(leaves, 0))
         self.bind(0)
 
@@ -89,13 +91,13 @@ class VersionStore:
         self._slots[slot.version] = slot
         self.peak = max(self.peak, len(self._slots))
         for leaf in slot.leaves.values():
-            self._tags[leaf.untyped_storage().data_ptr()] = slot.version
+            self._tags[leaf.data_ptr()] = slot.version
         if self.confirm:
             self._checksums[slot.version] = _checksum(slot.leaves)
 
     def tag_of(self, tensor: Tensor) -> int:
-        """Version whose weights were last written into the storage of ``tensor``."""
-        return self._tags[tensor.untyped_storage().data_ptr()]
+        """Version whose weights were last written to where ``tensor`` lies."""
+        return self._tags[tensor.data_ptr()]
 
     def confirm_bound(self, version: int) -> None:
         """Raises VersionError where the bound weights are not, bit for bit, those that were written as ``version``."""
@@ -116,7 +118,11 @@ class VersionStore:
 
     def bind(self, version: int) -> None:
         """Put the leaves of ``version`` into the module, for a forward or a recomputation."""
-        for name, leaf in self._slots[version].leaves.items():
+        leaves = self._slots[version].leaves
+        if leaves is self._bound:
+            return
+        self._bound = leaves
+        for name, leaf in leaves.items():
             for owner, attribute in self._places[name]:
                 owner._parameters[attribute] = leaf
 
@@ -165,8 +171,7 @@ class VersionStore:
             )
         self._stepping = slot
         if not self.masters:
-            for name, handle in self.handles.items():
-                handle.data = slot.leaves[name].data
+            self._point_handles(slot.leaves)
 
     def end_step(self, version: int) -> None:
         """The optimizer has written ``version`` through the handles: tag its storage and hold it."""
@@ -195,8 +200,13 @@ class VersionStore:
         if self.masters:
             _copy(masters, self.handles)
         else:
+            self._point_handles(newest.leaves)
+
+    def _point_handles(self, leaves: dict[str, nn.Parameter]) -> None:
+        if leaves is not self._pointed:
+            self._pointed = leaves
             for name, handle in self.handles.items():
-                handle.data = newest.leaves[name].data
+                handle.data = leaves[name].data
 
 
 def _place(module: nn.Module, name: str) -> tuple[nn.Module, str]:
@@ -210,9 +220,10 @@ def _copies(leaves: Mapping[str, nn.Parameter]) -> dict[str, nn.Parameter]:
 
 def _copy(source: Mapping[str, Tensor], target: Mapping[str, nn.Parameter]) -> None:
     """In place, which bumps autograd's version counters; rounds where the target has a lower precision."""
+    if not target:
+        return
     with torch.no_grad():
-        for name, leaf in target.items():
-            leaf.copy_(source[name])
+        torch._foreach_copy_(list(target.values()), [source[name] for name in target])
 
 
 def _checksum(leaves: Mapping[str, Tensor]) -> str:
