@@ -355,7 +355,7 @@ def as_markdown(rows: list[Row], load: float, turns: int) -> str:
     missed = [row.name for row in rows if not row.met]
     return f"""# Time per optimizer step
 
-{datetime.datetime.now(datetime.UTC).date()}, `python benchmarks/engine.py --write`. {machine()}.
+{datetime.datetime.now(datetime.UTC).date()}, `python benchmarks/engine.py --write --turns {turns}`. {machine()}.
 
 {table}
 
