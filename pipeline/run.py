@@ -1,4 +1,7 @@
-"""Run a job: on worker processes of this machine, or by the oracle that they must equal."""
+"""Run a job: on worker processes of this machine, or by the oracle that they must equal.
+
+The names that a script needs for that are all here: Job, make_schedule, run_job, oracle_of, largest_difference.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,11 @@ from pipeline.engine.pool import OnStep, RunResult, WorkerPool
 from pipeline.errors import InputError
 from pipeline.models.gpt import partition
 from pipeline.models.stack import LayerStack
-from pipeline.oracle import OracleResult, OracleState, run_oracle
+from pipeline.oracle import OracleResult, OracleState, largest_difference, run_oracle
+from pipeline.schedules import make_schedule
+
+
+__all__ = ["Job", "WorkerPool", "largest_difference", "make_schedule", "oracle_of", "run_job"]
 
 
 def run_job(job: Job, pool: WorkerPool | None = None, on_step: OnStep = lambda k, loss: None) -> RunResult:

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-LONGEST = 25
+LONGEST = 24
 
 
 def run(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
@@ -23,8 +23,9 @@ def run(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     return done
 
 
-def test_there_are_three() -> None:
-    assert [path.name for path in EXAMPLES] == ["bound_plot.py", "latex_table.py", "test_delay_formula.py"]
+def test_there_are_four() -> None:
+    names = ["bound_plot.py", "custom_model.py", "latex_table.py", "test_delay_formula.py"]
+    assert [path.name for path in EXAMPLES] == names
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
@@ -51,3 +52,16 @@ def test_delay_formula_passes_under_pytest(tmp_path: Path) -> None:
     path = str(ROOT / "examples" / "test_delay_formula.py")
     done = run(["-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, path], tmp_path)
     assert "25 passed" in done.stdout
+
+
+@pytest.mark.processes
+def test_a_model_of_ones_own_equals_one_process(tmp_path: Path) -> None:
+    first, last = run([str(ROOT / "examples" / "custom_model.py")], tmp_path).stdout.splitlines()
+    before, after = (float(word) for word in first.removeprefix("loss ").split(" -> "))
+    assert after < 0.1 * before
+    assert last == "difference from one process: 0.0"
+
+
+def test_the_readme_shows_it_in_full() -> None:
+    source = (ROOT / "examples" / "custom_model.py").read_text(encoding="utf-8")
+    assert f"```python\n{source}```" in (ROOT / "README.md").read_text(encoding="utf-8")

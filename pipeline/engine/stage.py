@@ -6,7 +6,6 @@ schedule's rule names. The stage is torch's own :class:`PipelineStage`; chunk id
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -100,18 +99,20 @@ class VersionedStage(PipelineStage):
             self.gradients[name] = gradient.to(self.store.handles[name].dtype)
 
     def _watch_layers(self) -> None:
-        """Note, whenever a module that owns weights runs, the tags of their storages: recomputations included."""
-        owned: dict[nn.Module, list[str]] = defaultdict(list)
-        for owner, attribute in self.store.places():
-            owned[owner].append(attribute)
-        store, used = self.store, self._used
+        """Note, whenever a layer runs, the tags of the weights that stand in it then: recomputations included."""
+        tag_of, used = self.store.tag_of, self._used
+        for layer in self.module.layers.values():
+            places = [
+                (owner._parameters, attribute) for owner in layer.modules() for attribute in owner._parameters
+            ]
 
-        def note(module: nn.Module, args: Any) -> None:
-            for attribute in owned[module]:
-                used.add(store.tag_of(module._parameters[attribute]))  # type: ignore[arg-type]
+            def note(module: nn.Module, args: Any, places: list[Any] = places) -> None:
+                for parameters, attribute in places:
+                    if (parameter := parameters[attribute]) is not None:
+                        used.add(tag_of(parameter))
 
-        for owner in owned:
-            owner.register_forward_pre_hook(note)
+            if places:
+                layer.register_forward_pre_hook(note)
 
     def _watch_leaves(self, leaves: dict[str, nn.Parameter]) -> None:
         """Note, whenever autograd accumulates into a leaf, the tag that its storage carries then."""

@@ -10,7 +10,7 @@ wrong.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -135,11 +135,6 @@ class VersionStore:
             assert parameter is not None
             found[name] = parameter
         return found
-
-    def places(self) -> Iterator[tuple[nn.Module, str]]:
-        """(module, attribute) of every parameter, wherever it stands."""
-        for places in self._places.values():
-            yield from places
 
     def drop_below(self, version: int) -> None:
         """Free every held version older than ``version`` except the newest."""

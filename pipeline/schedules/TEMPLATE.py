@@ -5,7 +5,7 @@ Say here, in a few lines, what is special about the order and about the weights,
 What follows from these lines by itself: the optimizer-step delays, the timeline with its bubble, the memory, the checks
 of validity, the figure (``staleproof delays``, ``schedule``, ``compare``), and the real run if
 :attr:`~pipeline.schedules.base.Schedule.runs_on_engine` is true (``staleproof train``). Two more witnesses are a closed
-form in ``theory/delays/`` and the oracle's ages in ``pipeline/training.py``.
+form in ``theory/delays/`` and the oracle's ages in ``pipeline/run.py``.
 """
 
 from __future__ import annotations
