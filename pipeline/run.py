@@ -20,7 +20,6 @@ from pipeline.models.stack import LayerStack
 from pipeline.oracle import OracleResult, OracleState, largest_difference, run_oracle
 from pipeline.schedules import make_schedule
 
-
 __all__ = ["Job", "WorkerPool", "largest_difference", "make_schedule", "oracle_of", "run_job"]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-LONGEST = 24
+LONGEST = 25
 
 
 def run(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
@@ -23,7 +23,7 @@ def run(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     return done
 
 
-def test_there_are_four() -> None:
+def test_which_there_are() -> None:
     names = ["bound_plot.py", "custom_model.py", "latex_table.py", "test_delay_formula.py"]
     assert [path.name for path in EXAMPLES] == names
 
