@@ -1,7 +1,52 @@
-"""One thread in the test process too: the number of threads decides the order of sums."""
+"""One thread in the test process too: the number of threads decides the order of sums. Worker pools by size."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
 import torch
 
 torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def workers(two_workers: Any) -> Iterator[Callable[[int], Any]]:
+    """S -> a pool of S worker processes, started when first asked for and shared; alive again after a failed run."""
+    from pipeline.engine.pool import WorkerPool
+
+    with contextlib.ExitStack() as stack:
+        pools = {2: two_workers}
+
+        def of(S: int) -> Any:
+            if S not in pools:
+                pools[S] = stack.enter_context(WorkerPool(S, device="cpu"))
+            if not pools[S].pids:
+                pools[S].restart()
+            return pools[S]
+
+        yield of
+        of(2)  # for whoever uses two_workers after us
+
+
+@pytest.fixture
+def alone() -> Iterator[Callable[[Any], Any]]:
+    """Run a job of one stage in this process, by what a worker process runs: here parts can be replaced."""
+    import torch.distributed as dist
+
+    from pipeline.engine.pool import gather
+    from pipeline.engine.run_stage import Groups, run_stage
+
+    timeout = timedelta(seconds=60)
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1, timeout=timeout)
+    groups, state = Groups.make(timeout), torch.get_rng_state()
+
+    def run(job: Any) -> Any:
+        return gather([run_stage(job, 0, torch.device("cpu"), False, groups, lambda k, loss, busy: None)])
+
+    yield run
+    torch.set_rng_state(state)
+    dist.destroy_process_group()
