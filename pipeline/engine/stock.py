@@ -30,7 +30,7 @@ def run_stock(
     share: Share,
     on_step: Callable[[int, float | None, float], None],
 ) -> StageResult:
-    """Run stage ``rank``; the result has no events, and its digests are of whole batches.
+    """Run stage ``rank``; the result has no events.
 
     Raises InputError for tied weights across stages, which torch's schedules leave to the user.
     """
@@ -73,4 +73,5 @@ def run_stock(
         if k + 1 == job.steps or (job.snapshot_every and (k + 1) % job.snapshot_every == 0):
             result.snapshots[k + 1] = {name: p.detach().cpu().clone() for name, p in named}
         on_step(k + 1, total, 0.0)
+    result.input_digest, result.target_digest = reader.digests
     return result
