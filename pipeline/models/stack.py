@@ -38,7 +38,13 @@ class LayerStack(nn.Module):
         for index, layer in self.layers.items():
             if self.recompute and torch.is_grad_enabled():
                 x = checkpoint(
-                    self._run, int(index), layer, self.microbatch, x, use_reentrant=False, preserve_rng_state=False
+                    self._run,
+                    int(index),
+                    layer,
+                    self.microbatch,
+                    x,
+                    use_reentrant=False,
+                    preserve_rng_state=self.seed is None,  # with a seed the layer sets it itself
                 )
             else:
                 x = self._run(int(index), layer, self.microbatch, x)
