@@ -46,11 +46,12 @@ def run_stock(
 
     schedule = CLASSES[job.schedule.name](stage, n_microbatches=m, loss_fn=loss, scale_grads=False)
     named = [(share.names.get(name, name), p) for name, p in module.named_parameters()]
-    optimizer = job.optimizer(named)
+    optimizer = job.optimizer(named) if any(p.requires_grad for _, p in named) else None
     reader = DataReader(job.data, device, None)
     for k in range(job.steps):
         inputs, targets = (torch.cat(part) for part in zip(*(reader(k * m + i) for i in range(m)), strict=True))
-        optimizer.zero_grad()
+        if optimizer is not None:
+            optimizer.zero_grad()
         losses: list[Tensor] = []
         if stage.is_first and stage.is_last:
             schedule.step(inputs, target=targets, losses=losses)
@@ -60,7 +61,8 @@ def run_stock(
             schedule.step(target=targets, losses=losses)
         else:
             schedule.step()
-        optimizer.step()
+        if optimizer is not None:
+            optimizer.step()
         if device.type == "cuda":
             torch.cuda.synchronize(device)
         result.step_ends.append(time.perf_counter())
