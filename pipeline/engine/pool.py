@@ -170,6 +170,8 @@ class WorkerPool:
         """
         if job.schedule.stages != self.stages:
             raise InputError(f"stages = {job.schedule.stages}: the pool has {self.stages} workers")
+        if not self._pipes:
+            raise RunError("the pool's workers have ended: restart() starts them again")
         job.check_picklable()
         if job.checkpoints is not None:
             prepare_folder(job.checkpoints)
