@@ -113,6 +113,24 @@ def pairwise_cover(cases: Sequence[Any]) -> list[Any]:
 
 ALL = everything()
 COVER = sorted(pairwise_cover(ALL), key=str)
+#: Combinations of three and more that are run every time too.
+ALWAYS = [
+    Case(2, m, (schedule, "refuse", None), optimizer, False, 0.0, correction)
+    for schedule, m, optimizer, correction in (
+        ("1f1b", 1, "sgd", "none"),
+        ("1f1b", 4, "adamw", "none"),
+        ("gpipe", 4, "adamw", "none"),
+        ("pipedream", 1, "muon", "none"),
+        ("pipedream", 2, "adamw", "none"),
+        ("pipedream-vertical-sync", 1, "adamw", "none"),
+        ("pipedream-vertical-sync", 1, "sgd", "error-feedback"),
+        ("pipedream-2bw", 1, "adamw", "none"),
+        ("pipedream-2bw", 2, "lmo", "none"),
+        ("pipedream-2bw", 2, "muon", "error-feedback"),
+        ("pipedream-2bw", 2, "adamw", "error-feedback"),
+        ("pipedream-2bw", 4, "sgd", "error-feedback"),
+    )
+]
 
 
 def check(case: Case, pool: Any) -> None:
@@ -123,7 +141,7 @@ def check(case: Case, pool: Any) -> None:
     assert (engine.input_digest, engine.target_digest) == (oracle.input_digest, oracle.target_digest), case
 
 
-@pytest.mark.parametrize("case", COVER, ids=str)
+@pytest.mark.parametrize("case", COVER + [case for case in ALWAYS if case not in COVER], ids=str)
 def test_every_pair_of_settings_equals_the_oracle(workers, case):
     check(case, workers(case.S))
 
@@ -143,14 +161,18 @@ def test_the_cover_has_every_allowed_pair():
     assert len(COVER) < len(ALL) / 20
     assert pairwise_cover(ALL) == pairwise_cover(ALL)
     assert len(set(COVER)) == len(COVER)
+    assert set(ALWAYS) <= set(ALL)
 
 
 def test_a_cover_leaves_out_what_brings_no_new_pair():
     cases = list(product((0, 1), (0, 1), (0, 1)))
     cover = pairwise_cover(cases)
     assert len(cover) < len(cases)
-    assert all(any((c[a], c[b]) == values for c in cover) for a, b in ((0, 1), (0, 2), (1, 2)) for values in
-               product((0, 1), (0, 1)))
+    assert all(
+        any((c[a], c[b]) == values for c in cover)
+        for a, b in ((0, 1), (0, 2), (1, 2))
+        for values in product((0, 1), (0, 1))
+    )
     assert pairwise_cover([]) == []
 
 

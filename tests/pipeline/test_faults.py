@@ -79,6 +79,8 @@ def test_a_killed_worker_is_named_and_the_pool_starts_again():
         with pytest.raises(RunError, match=r"stage 1 of 2, step \d+: the worker was killed by SIGKILL"):
             pool.run(CONFIG.job(TEXT), kill)
         assert gone(pids)
+        with pytest.raises(RunError, match=r"the pool's workers have ended: restart\(\) starts them again"):
+            pool.run(CONFIG.job(TEXT))
         pool.restart()
         assert len(pool.run(replace(CONFIG, steps=2).job(TEXT)).losses) == 2
         pids = pool.pids

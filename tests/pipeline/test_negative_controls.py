@@ -79,8 +79,8 @@ def small(S: int = 1, **changes: Any) -> Job:
     [(BW, (2, -2)), (PD, (1, -1)), (replace(BW, schedule="uniform", tau=2), (2, -2))],
     ids=["2bw", "pipedream", "uniform"],
 )
-def test_a_version_off_by_one_is_seen(two_workers, config, shifts):
-    engine, job = train(config, TEXT, two_workers), config.job(TEXT)
+def test_a_version_off_by_one_is_seen(workers, config, shifts):
+    engine, job = train(config, TEXT, workers(2)), config.job(TEXT)
     assert largest_difference(engine.snapshots, oracle_of(job).snapshots) == EQUAL
     for shift in shifts:
         gap, place = largest_difference(engine.snapshots, oracle_of(job, shift=shift).snapshots)
@@ -88,8 +88,8 @@ def test_a_version_off_by_one_is_seen(two_workers, config, shifts):
         assert place.startswith("step ")
 
 
-def test_a_synchronous_oracle_is_not_2bw(two_workers):
-    engine = train(BW, TEXT, two_workers)
+def test_a_synchronous_oracle_is_not_2bw(workers):
+    engine = train(BW, TEXT, workers(2))
     for schedule in ("1f1b", "gpipe"):
         wrong = train_oracle(BW, TEXT, schedule=schedule)
         assert largest_difference(engine.snapshots, wrong.snapshots)[0] > SEEN
@@ -106,9 +106,9 @@ class OneStepLate(PipeDream2BW):
         return 2
 
 
-def test_a_schedule_that_reads_one_version_too_old_is_seen(two_workers):
+def test_a_schedule_that_reads_one_version_too_old_is_seen(workers):
     job = BW.job(TEXT)
-    late = two_workers.run(replace(job, schedule=OneStepLate(2, 2)))
+    late = workers(2).run(replace(job, schedule=OneStepLate(2, 2)))
     assert largest_difference(late.snapshots, oracle_of(job).snapshots)[0] > SEEN
     assert largest_difference(late.snapshots, oracle_of(job, shift=2).snapshots) == EQUAL
 
@@ -144,17 +144,17 @@ def with_newest_weights_only(path: Path, target: Path) -> int:
 
 
 @pytest.mark.parametrize("config", [BW, PD], ids=["2bw", "pipedream"])
-def test_a_resume_from_the_newest_weights_alone_is_seen(two_workers, tmp_path, config):
+def test_a_resume_from_the_newest_weights_alone_is_seen(workers, tmp_path, config):
     config = replace(config, steps=8)
     whole = train_oracle(config, TEXT).snapshots
     saving = config.job(TEXT, Checkpoints(str(tmp_path / "kept"), every=4))
-    assert largest_difference(two_workers.run(saving).snapshots, whole) == EQUAL
+    assert largest_difference(workers(2).run(saving).snapshots, whole) == EQUAL
     kept = folder_of(tmp_path / "kept", 4)
     later = {step: whole[step] for step in range(5, 9)}
-    honest = two_workers.run(config.job(TEXT, resume=str(kept)))
+    honest = workers(2).run(config.job(TEXT, resume=str(kept)))
     assert largest_difference(honest.snapshots, later) == EQUAL
     assert with_newest_weights_only(kept, tmp_path / "doctored") > 0
-    doctored = two_workers.run(config.job(TEXT, resume=str(tmp_path / "doctored")))
+    doctored = workers(2).run(config.job(TEXT, resume=str(tmp_path / "doctored")))
     assert largest_difference(doctored.snapshots, later)[0] > SEEN
 
 
@@ -176,9 +176,9 @@ class HoldsAddresses(torch.optim.AdamW):
 
 
 @pytest.mark.parametrize("schedule", ["pipedream-2bw", "1f1b", "pipedream"])
-def test_a_fused_optimizer_through_the_engine_equals_the_oracle(two_workers, schedule):
+def test_a_fused_optimizer_through_the_engine_equals_the_oracle(workers, schedule):
     job = small(2, schedule=make_schedule(schedule, 2, 2), confirm=True)
-    assert largest_difference(two_workers.run(job).snapshots, oracle_of(job).snapshots) == EQUAL
+    assert largest_difference(workers(2).run(job).snapshots, oracle_of(job).snapshots) == EQUAL
 
 
 def test_an_optimizer_that_holds_on_to_live_weights_is_caught(workers):
