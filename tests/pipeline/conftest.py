@@ -29,7 +29,6 @@ def workers(two_workers: Any) -> Iterator[Callable[[int], Any]]:
             return pools[S]
 
         yield of
-        of(2)  # for whoever uses two_workers after us
 
 
 @pytest.fixture
