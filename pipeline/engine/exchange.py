@@ -53,7 +53,11 @@ class BatchExchange:
         self.handles = handles
         self.stage = stage
         self.stages = stages
-        self.tied = {name: sorted(holders) for name, holders in sorted(tied.items()) if stage in holders}
+        self.tied = {
+            name: sorted(holders)
+            for name, holders in sorted(tied.items())
+            if stage in holders and handles[name].requires_grad  # a frozen weight has no gradient, not one of zeros
+        }
         self.clip = clip
         self.clip_norm = clip_norm
         #: Whether steps have to wait for anything at all; the same on every stage.
