@@ -176,6 +176,37 @@ def test_clipping_and_tied_weights_follow_the_oracle(workers, S, schedule, tied,
     assert ("layers.3.head.weight" in engine.weights) is not tied
 
 
+def decaying(named: Any) -> torch.optim.Optimizer:
+    return torch.optim.AdamW([p for _, p in named], lr=0.1, weight_decay=0.5)
+
+
+def frozen_and_tied() -> list[nn.Module]:
+    """The first and the last layer share a weight that is not trained."""
+    layers: list[nn.Module] = [nn.Linear(6, 6).double() for _ in range(4)]
+    layers[3].weight = layers[0].weight
+    layers[0].weight.requires_grad_(False)
+    return layers
+
+
+def three_users() -> list[nn.Module]:
+    layers = frozen_and_tied()
+    layers[0].weight.requires_grad_(True)
+    layers[2].weight = layers[0].weight
+    return layers
+
+
+@pytest.mark.parametrize("layers", [frozen_and_tied, three_users])
+@pytest.mark.parametrize("S", [2, 4])
+@pytest.mark.parametrize("schedule", ["1f1b", "pipedream-2bw"])
+def test_a_weight_tied_between_several_stages(workers, layers, S, schedule):
+    x, _ = tensors()
+    job = job_of(layers, S, schedule, clip=0.01, optimizer=decaying, data=TensorBatches(x, x.flip(1), 12, 4))
+    engine, oracle = workers(S).run(job), oracle_of(job)
+    assert relative_difference(engine.snapshots, oracle.snapshots) <= 1e-12
+    frozen_still = torch.equal(engine.snapshots[1]["layers.0.weight"], engine.snapshots[5]["layers.0.weight"])
+    assert frozen_still is (layers is frozen_and_tied)
+
+
 def test_copies_that_differ_are_an_error():
     stages = [StageResult(s, snapshots={1: {"layers.0.weight": torch.tensor([1.0 + s * 1e-7])}}) for s in (0, 1)]
     with pytest.raises(RunError, match=r"after 1 steps the copies of the tied weight layers\.0\.weight differ"):
