@@ -47,7 +47,7 @@ class VersionedStage(PipelineStage):
         self.gradients: dict[str, Tensor] = {}
         self._stashed: dict[int, int] = {}  # microbatch in flight -> the version its forward read
         self._used: set[int] = set()
-        self._watched: set[int] = set()
+        self._watched: list[dict[str, nn.Parameter]] = []
         # Without a weight to differentiate and an input that has a gradient there is nothing to do backwards.
         self._frozen = self.is_first and not any(h.requires_grad for h in self.store.handles.values())
         self._watch_layers()
@@ -100,7 +100,7 @@ class VersionedStage(PipelineStage):
 
     def _watch_layers(self) -> None:
         """Note, whenever a layer runs, the tags of the weights that stand in it then: recomputations included."""
-        tag_of, used = self.store.tag_of, self._used
+        tags, used = self.store.tags, self._used
         for layer in self.module.layers.values():
             places = [
                 (owner._parameters, attribute) for owner in layer.modules() for attribute in owner._parameters
@@ -109,17 +109,24 @@ class VersionedStage(PipelineStage):
             def note(module: nn.Module, args: Any, places: list[Any] = places) -> None:
                 for parameters, attribute in places:
                     if (parameter := parameters[attribute]) is not None:
-                        used.add(tag_of(parameter))
+                        used.add(tags[parameter.data_ptr()])
 
             if places:
                 layer.register_forward_pre_hook(note)
 
     def _watch_leaves(self, leaves: dict[str, nn.Parameter]) -> None:
         """Note, whenever autograd accumulates into a leaf, the tag that its storage carries then."""
+        if any(leaves is seen for seen in self._watched):
+            return
+        self._watched.append(leaves)
+        tags, used = self.store.tags, self._used
+
+        def note(leaf: Tensor) -> None:
+            used.add(tags[leaf.data_ptr()])
+
         for leaf in leaves.values():
-            if leaf.requires_grad and id(leaf) not in self._watched:
-                self._watched.add(id(leaf))
-                leaf.register_post_accumulate_grad_hook(lambda used: self._used.add(self.store.tag_of(used)))
+            if leaf.requires_grad:
+                leaf.register_post_accumulate_grad_hook(note)
 
     def _one_tag(self, kind: str, j: int, bound: int) -> int:
         """The one tag that was seen; a stage that used no weights has that of the version it was bound to."""

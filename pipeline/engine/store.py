@@ -70,8 +70,8 @@ class VersionStore:
         self._free: list[Slot] = []
         #: Peak number of versions held, to be compared with the schedule's count.
         self.peak = 0
-        # Tag of weights, by their address: written where weights are written, read where autograd uses them.
-        self._tags: dict[int, int] = {}
+        #: Tag of weights, by their address: written where weights are written, read where autograd uses them.
+        self.tags: dict[int, int] = {}
         self._checksums: dict[int, str] = {}
         self._bound: dict[str, nn.Parameter] | None = None  # leaves that stand in the module
         self._pointed: dict[str, nn.Parameter] | None = None if self.masters else leaves  # leaves of the handles
@@ -91,13 +91,13 @@ class VersionStore:
         self._slots[slot.version] = slot
         self.peak = max(self.peak, len(self._slots))
         for leaf in slot.leaves.values():
-            self._tags[leaf.data_ptr()] = slot.version
+            self.tags[leaf.data_ptr()] = slot.version
         if self.confirm:
             self._checksums[slot.version] = _checksum(slot.leaves)
 
     def tag_of(self, tensor: Tensor) -> int:
         """Version whose weights were last written to where ``tensor`` lies."""
-        return self._tags[tensor.data_ptr()]
+        return self.tags[tensor.data_ptr()]
 
     def confirm_bound(self, version: int) -> None:
         """Raises VersionError where the bound weights are not, bit for bit, those that were written as ``version``."""

@@ -67,8 +67,8 @@ CASES = [
     Break(
         "the storage is tagged one version too high",
         "pipeline/engine/store.py",
-        "self._tags[leaf.data_ptr()] = slot.version",
-        "self._tags[leaf.data_ptr()] = slot.version + 1",
+        "self.tags[leaf.data_ptr()] = slot.version",
+        "self.tags[leaf.data_ptr()] = slot.version + 1",
         "delays",
         ("delays.trace.1f1b", "delays.trace.pipedream", "delays.trace.pipedream-2bw"),
     ),
