@@ -236,7 +236,9 @@ class StreamingDriver(PipelineScheduleSingle):
         norm = self.exchange.settle(pending)
         if norm is not None:
             self.result.norms.append(norm)
-        store.drop_below(min(schedule.version(s, j) for j in (*self._in_flight, self._next_forward)))
+        # Microbatches from (k + 1) m on too: where steps are put off they may be done, but a checkpoint runs them again.
+        unread = (*self._in_flight, self._next_forward, (k + 1) * schedule.microbatches)
+        store.drop_below(min(schedule.version(s, j) for j in unread))
         store.begin_step()
         for name, handle in store.handles.items():
             handle.grad = pending.gradients.get(name)
