@@ -86,7 +86,10 @@ class Direction:
         posted = []
         for op in ops:
             target = op.tensor.detach()
-            host = torch.empty_like(target, device="cpu") if self.staged else target
+            host = target
+            if self.staged or not target.is_contiguous():  # a buffer has the strides of the output that it is for
+                device = "cpu" if self.staged else target.device
+                host = torch.empty_like(target, device=device, memory_format=torch.contiguous_format)
             work = dist.irecv(host, src=op.peer, group=self.group)
             assert work is not None
             posted.append(Message(work, host, target))
