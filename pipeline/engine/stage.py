@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.distributed.pipelining import PipelineStage
 
 from pipeline.engine.store import VersionStore
-from pipeline.errors import VersionError
+from pipeline.errors import RunError, VersionError
 from pipeline.models.stack import LayerStack
 from pipeline.schedules.base import Schedule
 
@@ -51,6 +51,8 @@ class VersionedStage(PipelineStage):
         # Without a weight to differentiate and an input that has a gradient there is nothing to do backwards.
         self._frozen = self.is_first and not any(h.requires_grad for h in self.store.handles.values())
         self._watch_layers()
+        self._outputs: list[tuple[torch.Size, torch.dtype]] = []  # of the first forward: torch's search for shapes
+        module.register_forward_hook(self._note_output)
 
     def forward_microbatch(self, j: int, args: tuple[Any, ...]) -> tuple[Tensor, int]:
         """Forward of microbatch j on its version: (output, version tag of the storages that were used)."""
@@ -65,7 +67,22 @@ class VersionedStage(PipelineStage):
         self.module.microbatch = j
         self._used.clear()
         output = self.forward_one_chunk(j % self.slots, args, save_forward_output=False)
+        if not self.is_last:
+            self._check_message(j, output)
         return output, self._one_tag("forward", j, version)
+
+    def _note_output(self, module: nn.Module, args: Any, output: Tensor) -> None:
+        if not self._outputs:
+            self._outputs.append((output.shape, output.dtype))
+
+    def _check_message(self, j: int, output: Tensor) -> None:
+        """Refuse to send what the next stage has no buffer for: gloo would take a smaller message as it is."""
+        shape, dtype = self._outputs[0]
+        if (output.shape, output.dtype) != (shape, dtype):
+            raise RunError(
+                f"output of microbatch {j} is {output.dtype} {tuple(output.shape)}, that of the first is {dtype} "
+                f"{tuple(shape)}: all outputs of a stage must be alike"
+            )
 
     def backward_microbatch(self, j: int, loss: Tensor | None) -> int:
         """Backward of microbatch j; adds to :attr:`gradients`. Returns the version tag of the storages that
