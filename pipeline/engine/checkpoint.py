@@ -105,7 +105,9 @@ def read_manifest(path: str | Path) -> dict[str, Any]:
         raise InputError(f"resume: {str(folder)!r} has no {MANIFEST}: not a complete checkpoint") from None
     except (OSError, ValueError) as error:
         raise InputError(f"resume: {str(folder / MANIFEST)!r} cannot be read ({error})") from None
-    if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
+    kinds = {"schema": int, "step": int, "schedule": dict, "job": dict, "files": dict}
+    whole = isinstance(manifest, dict) and all(isinstance(manifest.get(key), kind) for key, kind in kinds.items())
+    if not whole or manifest["schema"] != SCHEMA:
         raise InputError(f"resume: {str(folder / MANIFEST)!r} is not a checkpoint of schema {SCHEMA}")
     for name, expected in manifest["files"].items():
         file = folder / name
@@ -439,6 +441,11 @@ def load_optimizer(optimizer: Optimizer, store: VersionStore, flat: Mapping[str,
         shared = [flat[f"group/{names[position]}"] for position in group["params"]]
         if any(values != shared[0] for values in shared):
             raise InputError("resume: parameters of one group were saved with different settings")
+        if unknown := sorted(set(shared[0] if shared else {}) - set(group)):
+            raise InputError(
+                f"resume: the checkpoint's optimizer has {', '.join(unknown)} among its settings, this one "
+                f"({type(optimizer).__name__}) has not"
+            )
         as_here = {
             key: tuple(value) if isinstance(group.get(key), tuple) else value
             for key, value in (shared[0] if shared else {}).items()
