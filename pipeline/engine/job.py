@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import pickle
 import sys
 from collections.abc import Callable
@@ -128,13 +129,18 @@ class Job:
                     f"{field.name} = {_named(value)}: cannot be sent to a worker process "
                     f"({' '.join(str(error).split())}); allowed are what a module defines at its top level"
                 ) from None
-            main = sys.modules.get("__main__")
             origin = value if callable(value) else type(value)
-            if getattr(origin, "__module__", None) == "__main__" and not getattr(main, "__file__", None):
+            if getattr(origin, "__module__", None) == "__main__" and not main_is_a_file():
                 raise InputError(
                     f"{field.name} = {_named(value)}: defined at a prompt, worker processes cannot find it; allowed "
                     "are what a file defines"
                 )
+
+
+def main_is_a_file() -> bool:
+    """Whether a worker process can import what this process runs; not so at a prompt and for a script from stdin."""
+    path = getattr(sys.modules.get("__main__"), "__file__", None)
+    return path is not None and os.path.exists(path)
 
 
 def _named(value: Any) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import multiprocessing
 import os
 import signal
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
@@ -20,7 +22,7 @@ from torch import Tensor
 
 from pipeline.engine.checkpoint import prepare_folder
 from pipeline.engine.driver import StageResult
-from pipeline.engine.job import Job
+from pipeline.engine.job import Job, main_is_a_file
 from pipeline.engine.transport import choose_placement
 from pipeline.engine.worker import WorkerSettings, main
 from pipeline.errors import InputError, RunError, VersionError
@@ -61,6 +63,21 @@ class RunResult:
     def weights(self) -> dict[str, Tensor]:
         """Final weights by full parameter name."""
         return self.snapshots[max(self.snapshots)]
+
+
+@contextlib.contextmanager
+def _no_main_to_import() -> Iterator[None]:
+    """Let workers not look for the file of a script that came from stdin, which Python calls '<stdin>'."""
+    main = sys.modules["__main__"]
+    named = vars(main).get("__file__")
+    if named is None or main_is_a_file():
+        yield
+        return
+    del main.__file__
+    try:
+        yield
+    finally:
+        main.__file__ = named
 
 
 class WorkerPool:
@@ -124,7 +141,8 @@ class WorkerPool:
                 resource_tracker.ensure_running()
                 mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
                 try:
-                    process.start()
+                    with _no_main_to_import():
+                        process.start()
                 finally:
                     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
                 theirs.close()
