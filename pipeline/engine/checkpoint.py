@@ -37,6 +37,7 @@ from torch.distributed.checkpoint import (
     FileSystemReader,
     FileSystemWriter,
 )
+from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 from torch.optim import Optimizer
 
@@ -310,7 +311,7 @@ class Saver:
                 )
             if first:
                 self._publish(step, temporary, target)
-        except Exception as error:
+        except (Exception, CheckpointException) as error:  # torch's is no Exception
             raise RunError(f"checkpoint {str(target)!r} cannot be written ({_reason(error)})") from None
 
     def _publish(self, step: int, temporary: Path, target: Path) -> None:
@@ -439,13 +440,13 @@ def load_optimizer(optimizer: Optimizer, store: VersionStore, flat: Mapping[str,
     groups = []
     for group in new["param_groups"]:
         shared = [flat[f"group/{names[position]}"] for position in group["params"]]
-        if any(values != shared[0] for values in shared):
-            raise InputError("resume: parameters of one group were saved with different settings")
-        if unknown := sorted(set(shared[0] if shared else {}) - set(group)):
+        if unknown := sorted({key for values in shared for key in values} - set(group)):
             raise InputError(
                 f"resume: the checkpoint's optimizer has {', '.join(unknown)} among its settings, this one "
                 f"({type(optimizer).__name__}) has not"
             )
+        if any(values != shared[0] for values in shared):
+            raise InputError("resume: parameters of one group were saved with different settings")
         as_here = {
             key: tuple(value) if isinstance(group.get(key), tuple) else value
             for key, value in (shared[0] if shared else {}).items()

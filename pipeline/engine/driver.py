@@ -236,7 +236,7 @@ class StreamingDriver(PipelineScheduleSingle):
         norm = self.exchange.settle(pending)
         if norm is not None:
             self.result.norms.append(norm)
-        # Microbatches from (k + 1) m on too: where steps are put off they may be done, but a checkpoint runs them again.
+        # Those from (k + 1) m on too: where steps are put off they may be done, but a checkpoint runs them again.
         unread = (*self._in_flight, self._next_forward, (k + 1) * schedule.microbatches)
         store.drop_below(min(schedule.version(s, j) for j in unread))
         store.begin_step()
