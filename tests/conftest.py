@@ -35,12 +35,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def two_workers() -> Iterator[Any]:
-    """Two worker processes, started once and shared by the tests that only run jobs on them."""
+def _two_workers() -> Iterator[Any]:
     from pipeline.engine.pool import WorkerPool
 
     with WorkerPool(2, device="cpu") as pool:
         yield pool
+
+
+@pytest.fixture
+def two_workers(_two_workers: Any) -> Any:
+    """Two worker processes, shared by many tests; started again where an earlier test has ended them."""
+    if not _two_workers.pids:
+        _two_workers.restart()
+    return _two_workers
 
 
 @pytest.fixture(scope="session")

@@ -14,12 +14,12 @@ torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")
-def workers(two_workers: Any) -> Iterator[Callable[[int], Any]]:
+def workers(_two_workers: Any) -> Iterator[Callable[[int], Any]]:
     """S -> a pool of S worker processes, started when first asked for and shared; alive again after a failed run."""
     from pipeline.engine.pool import WorkerPool
 
     with contextlib.ExitStack() as stack:
-        pools = {2: two_workers}
+        pools = {2: _two_workers}
 
         def of(S: int) -> Any:
             if S not in pools:
