@@ -168,7 +168,7 @@ def _open(
 
     kept = RunRecord(stack, args, config, "pipeline.train", peers.bubble, done, launch.launcher)
     if (checkpoints := checkpoints_of(args)) is not None:
-        prepare_folder(checkpoints)
+        prepare_folder(checkpoints, "resumed" if args.resume else None)
     return kept
 
 

@@ -78,9 +78,16 @@ def latest_checkpoint(root: str | Path) -> Path:
     return found[-1][1]
 
 
-def prepare_folder(checkpoints: Checkpoints) -> None:
-    """Make the folder and try it out; what an interrupted save left is removed. Raises InputError with the reason."""
+def prepare_folder(checkpoints: Checkpoints, resume: str | None) -> None:
+    """Make the folder and try it out; what an interrupted save left is removed.
+
+    Raises InputError with the reason where it cannot be written, or holds checkpoints that the run does not go on from.
+    """
     root = Path(checkpoints.folder)
+    if resume is None and (found := complete_checkpoints(root)):
+        raise InputError(
+            f"checkpoints: {str(root)!r} holds one of step {found[-1][0]}; go on from it, or give another folder"
+        )
     try:
         root.mkdir(parents=True, exist_ok=True)
         probe = root / ".probe"
@@ -130,7 +137,7 @@ def _sha256(file: Path) -> str:
 def describe_schedule(schedule: Schedule) -> dict[str, Any]:
     """Name, every option and the delay at stage 0 of a schedule, JSON-ready."""
     j = schedule.microbatches * (schedule.start_up + 2)
-    return {"name": schedule.name, **vars(schedule), "delay": schedule.step_of(j) - schedule.version(0, j)}
+    return {"schedule": schedule.name, **vars(schedule), "delay": schedule.step_of(j) - schedule.version(0, j)}
 
 
 def check_fits(manifest: Mapping[str, Any], job: Job) -> None:
@@ -143,7 +150,7 @@ def check_fits(manifest: Mapping[str, Any], job: Job) -> None:
         if saved.get(key) != mine.get(key):
             why = ": each stage keeps versions of its own" if key == "stages" else ""
             raise InputError(
-                f"{key} = {mine.get(key)!r}: the checkpoint is of {saved['name']} with {stages} stages and "
+                f"{key} = {mine.get(key)!r}: the checkpoint is of {saved['schedule']} with {stages} stages and "
                 f"{key} = {saved.get(key)!r}{why}"
             )
     for key, value in manifest["job"].items():
@@ -329,10 +336,14 @@ class Saver:
             stream.flush()
             os.fsync(stream.fileno())
         if target.exists():
-            shutil.rmtree(target)
+            target.rename(target.with_suffix(".old.tmp"))
         temporary.rename(target)
-        for _, old in complete_checkpoints(self.checkpoints.folder)[: -self.checkpoints.keep]:
-            shutil.rmtree(old)
+        found = complete_checkpoints(self.checkpoints.folder)
+        # Later ones are of a run that this one has gone back from.
+        later = [path for number, path in found if number > step]
+        earlier = [path for number, path in found if number <= step]
+        for path in (*later, *earlier[: -self.checkpoints.keep], target.with_suffix(".old.tmp")):
+            shutil.rmtree(path, ignore_errors=True)
 
     def _check_buffers(self) -> None:
         for name, buffer in self.stage.module.named_buffers():

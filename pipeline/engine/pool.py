@@ -192,7 +192,7 @@ class WorkerPool:
             raise RunError("the pool's workers have ended: restart() starts them again")
         job.check_picklable()
         if job.checkpoints is not None:
-            prepare_folder(job.checkpoints)
+            prepare_folder(job.checkpoints, job.resume)
         self._steps, self._busy, self._began = [0] * self.stages, [0.0] * self.stages, time.monotonic()
         try:
             for pipe in self._pipes:

@@ -133,7 +133,7 @@ def test_2bw_goes_on_at_another_number_of_stages(tmp_path):
             assert rest.losses == (pytest.approx(whole.losses, rel=1e-12) if model.tied else whole.losses)
     for changes, message in (
         ({"microbatches": 4}, r"microbatches = 4: the checkpoint is of pipedream-2bw with 4 stages and .* = 3"),
-        ({"schedule": "1f1b"}, r"name = '1f1b': the checkpoint is of pipedream-2bw with 4 stages"),
+        ({"schedule": "1f1b"}, r"schedule = '1f1b': the checkpoint is of pipedream-2bw with 4 stages"),
     ):
         with WorkerPool(2, device="cpu") as pool, pytest.raises(InputError, match=message):
             changed = replace(config, stages=2, correction="none", **changes)

@@ -26,11 +26,13 @@ pytestmark = pytest.mark.processes
 
 
 @pytest.fixture(scope="module")
-def saved(two_workers, tmp_path_factory) -> tuple[Path, Job]:
+def saved(_two_workers, tmp_path_factory) -> tuple[Path, Job]:
     """A checkpoint after 12 of 20 steps, and the job that goes on from it."""
     root = tmp_path_factory.mktemp("saved")
     job = toy_job(optimizer=optimizer("adamw", "error-feedback"))
-    two_workers.run(replace(job, checkpoints=Checkpoints(str(root), 12)))
+    if not _two_workers.pids:
+        _two_workers.restart()
+    _two_workers.run(replace(job, checkpoints=Checkpoints(str(root), 12)))
     return latest_checkpoint(root), replace(job, steps=20)
 
 
@@ -112,7 +114,7 @@ def test_a_worker_refuses_damage_before_it_trains(two_workers, saved, copy):
         ({"steps": 3}, "steps = 3: the checkpoint has 12 steps done; allowed are more than that"),
         (
             {"schedule": toy_job("1f1b").schedule},
-            "name = '1f1b': the checkpoint is of pipedream-2bw with 2 stages and name = 'pipedream-2bw'",
+            "schedule = '1f1b': the checkpoint is of pipedream-2bw with 2 stages and schedule = 'pipedream-2bw'",
         ),
         (
             {"schedule": toy_job(m=3).schedule},
@@ -120,7 +122,7 @@ def test_a_worker_refuses_damage_before_it_trains(two_workers, saved, copy):
         ),
         (
             {"schedule": toy_job("uniform", options={"tau": 2}).schedule},
-            "name = 'uniform': the checkpoint is of pipedream-2bw",
+            "schedule = 'uniform': the checkpoint is of pipedream-2bw",
         ),
     ],
 )
@@ -171,7 +173,7 @@ def test_what_an_interrupted_save_left_is_removed_and_nothing_else(tmp_path):
     for name in ("step-00000005.tmp", "step-00000004", "mine.tmp"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "content").write_text("")
-    prepare_folder(Checkpoints(str(tmp_path), 1))
+    prepare_folder(Checkpoints(str(tmp_path), 1), str(tmp_path))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.tmp", "step-00000004"]
     assert complete_checkpoints(tmp_path) == []
 

@@ -114,7 +114,7 @@ def test_the_stage_and_its_first_error_are_named(request, S, s, place, how):
     stage = r"\d" if place == "data" else s  # first and last stage ask for the same record
     message = rf"^stage {stage} of {S}, step \d+: {SAYS[how]}"
     if S == 2:
-        pool = request.getfixturevalue("workers")
+        pool = request.getfixturevalue("two_workers")
         pids = pool.pids
         with pytest.raises(RunError, match=message) as caught:
             pool.run(job)
@@ -124,7 +124,7 @@ def test_the_stage_and_its_first_error_are_named(request, S, s, place, how):
             pool.run(job)
     assert "\n" not in str(caught.value)
     assert gone(pids)
-    with pytest.raises(RunError, match=r"the workers of this pool have ended: restart\(\)"):
+    with pytest.raises(RunError, match=r"the pool's workers have ended: restart\(\)"):
         pool.run(job)
 
 
