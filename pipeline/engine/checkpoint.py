@@ -342,7 +342,9 @@ class Saver:
         # Later ones are of a run that this one has gone back from.
         later = [path for number, path in found if number > step]
         earlier = [path for number, path in found if number <= step]
-        for path in (*later, *earlier[: -self.checkpoints.keep], target.with_suffix(".old.tmp")):
+        for path in (*later, *earlier[: -self.checkpoints.keep]):
+            path.rename(path.with_suffix(".old.tmp"))  # never half a checkpoint under its own name
+        for path in Path(self.checkpoints.folder).glob("step-*.old.tmp"):
             shutil.rmtree(path, ignore_errors=True)
 
     def _check_buffers(self) -> None:
