@@ -8,7 +8,7 @@ import json
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,8 +72,8 @@ def checkpoint_folder(out: str) -> Path:
 class RunRecord:
     """The run's folder, if it has one: rows as they come, what is unfinished marked so. Everything else is progress.
 
-    done: steps before it, of the checkpoint that it goes on from; bubble: idle share so far; launcher: who starts the
-    attempts of a run that is started again when it fails.
+    losses: of the steps before, in the checkpoint that it goes on from; bubble: idle share so far; launcher: who starts
+    the attempts of a run that is started again when it fails.
     """
 
     def __init__(
@@ -83,11 +83,11 @@ class RunRecord:
         config: TrainConfig,
         command: str,
         bubble: Callable[[], float],
-        done: int = 0,
+        losses: Sequence[float] = (),
         launcher: str | None = None,
     ) -> None:
         self.progress = Progress("train")
-        self.steps, self.done, self.tokens, self.bubble = config.steps, done, config.tokens_per_step, bubble
+        self.steps, self.done, self.tokens, self.bubble = config.steps, len(losses), config.tokens_per_step, bubble
         self.folder = self.rows = None
         self.begin()
         if args.out is None:
@@ -106,12 +106,8 @@ class RunRecord:
             "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         }
         self.folder.write("status.json", self.status)
-        path = self.folder.path / ROWS
-        kept = path.read_text(encoding="utf-8").splitlines()[:done] if args.resume and path.exists() else []
-        if len(kept) < done:
-            raise InputError(f"resume: {str(path)!r} has {len(kept)} rows, the checkpoint {done} steps")
-        self.rows = stack.enter_context(open(path, "w", encoding="utf-8"))
-        self.rows.writelines(f"{line}\n" for line in kept)
+        self.rows = stack.enter_context(open(self.folder.path / ROWS, "w", encoding="utf-8"))
+        self.rows.writelines(_row(k, loss) for k, loss in enumerate(losses, 1))
         stack.push(self._on_exit)
 
     def begin(self) -> None:
@@ -124,7 +120,7 @@ class RunRecord:
         words = f"step {k}/{self.steps}, loss {loss:.3f}, {rate:.0f} tokens/s, bubble {100 * self.bubble():.0f} %"
         self.progress(k / self.steps, words)
         if self.rows is not None:
-            self.rows.write(json.dumps(plain({"step": k, "loss": loss})) + "\n")
+            self.rows.write(_row(k, loss))
             self.rows.flush()
 
     def _on_exit(self, kind: Any, error: Any, trace: Any) -> bool:
@@ -154,6 +150,10 @@ class RunRecord:
             self.folder.write("trace.json", chrome_trace(result.events, title))
             torch.save(result.weights, self.folder.path / "weights.pt")
             self.folder.write("status.json", self.status | {"state": "complete"})
+
+
+def _row(k: int, loss: float) -> str:
+    return json.dumps(plain({"step": k, "loss": loss})) + "\n"
 
 
 def summarise(

@@ -12,6 +12,7 @@ Exit codes: 0 done, 1 the oracle disagrees, 2 bad input, 3 the run failed.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import time
@@ -29,6 +30,8 @@ HOLDS, DISAGREES, BAD_INPUT, RUN_FAILED = 0, 1, 2, 3
 TIMEOUT = timedelta(seconds=120)
 #: How long a rank that has lost a peer waits for the peer's own words.
 EXPLANATION_SECONDS = 2.0
+#: Time between two looks at the progress of the others, at least.
+REPORT_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,7 @@ def _run(args: argparse.Namespace, given: set[str], launch: Launch) -> int:
 
     from pipeline import record
     from pipeline.data.corpus import load_corpus
-    from pipeline.engine.checkpoint import check_fits, complete_checkpoints, latest_checkpoint, read_manifest
+    from pipeline.engine.checkpoint import check_fits, complete_checkpoints, latest_checkpoint, losses_in, read_manifest
     from pipeline.engine.transport import choose_placement
 
     torch.set_num_threads(1)
@@ -112,13 +115,12 @@ def _run(args: argparse.Namespace, given: set[str], launch: Launch) -> int:
     placement = choose_placement(gpus, launch.local_ranks, launch.local_rank, wanted, args.transport)
     corpus = load_corpus(args.corpus)
     config.batches(corpus.text)
-    start, done = None, 0
+    start, losses = None, []
     if args.resume:
         assert checkpoints is not None
         start = str(latest_checkpoint(checkpoints))
-        manifest = read_manifest(start)
-        check_fits(manifest, config.job(corpus.text))
-        done = manifest["step"]
+        check_fits(read_manifest(start), config.job(corpus.text))
+        losses = losses_in(start)
     job = config.job(corpus.text, record.checkpoints_of(args), start)
 
     if launch.one_node:
@@ -133,7 +135,7 @@ def _run(args: argparse.Namespace, given: set[str], launch: Launch) -> int:
     with ExitStack() as stack:
         kept = None
         if launch.rank == 0:
-            peers.report_input(lambda: _open(stack, args, config, peers, done, launch))
+            peers.report_input(lambda: _open(stack, args, config, peers, losses, launch))
             kept = peers.opened
         else:
             peers.wait_for_rank_0()
@@ -161,12 +163,12 @@ def _run(args: argparse.Namespace, given: set[str], launch: Launch) -> int:
 
 
 def _open(
-    stack: ExitStack, args: argparse.Namespace, config: Any, peers: _Peers, done: int, launch: Launch
+    stack: ExitStack, args: argparse.Namespace, config: Any, peers: _Peers, losses: list[float], launch: Launch
 ) -> Any:
     from pipeline.engine.checkpoint import prepare_folder
     from pipeline.record import RunRecord, checkpoints_of
 
-    kept = RunRecord(stack, args, config, "pipeline.train", peers.bubble, done, launch.launcher)
+    kept = RunRecord(stack, args, config, "pipeline.train", peers.bubble, losses, launch.launcher)
     if (checkpoints := checkpoints_of(args)) is not None:
         prepare_folder(checkpoints, "resumed" if args.resume else None)
     return kept
@@ -185,16 +187,9 @@ def _train(job: Any, launch: Launch, device: Any, staged: bool, peers: _Peers, k
     if kept is not None:
         kept.begin()
 
-    def on_step(k: int, loss: float | None, busy: float) -> None:
-        peers.busy = busy
-        if loss is not None and launch.rank != 0:
-            peers.store.set(f"loss/{k}", repr(loss))
-        elif kept is not None:
-            kept.step(k, loss if loss is not None else float(peers.store.get(f"loss/{k}")))
-        if kept is not None and loss is None:
-            peers.store.delete_key(f"loss/{k}")
-
-    result = run_stage(job, launch.rank, device, staged, groups, on_step, peers.at_step)
+    rows = _Rows(peers, kept)
+    result = run_stage(job, launch.rank, device, staged, groups, rows, peers.at_step)
+    rows.finish()
     seconds = time.perf_counter() - begin
     if not launch.one_node:  # each node has a clock of its own: count from the common barrier
         result.shift(-begin)
@@ -264,6 +259,55 @@ class _Peers:
             return f"stopped, since another rank failed: {self.store.get('error').decode()}"
         except Exception:  # noqa: BLE001 - the store may be gone too
             return line
+
+
+class _Rows:
+    """Steps as they are done: the last stage knows the loss, rank 0 writes it down. Nobody waits before the end."""
+
+    def __init__(self, peers: _Peers, kept: Any) -> None:
+        self.peers = peers
+        self.kept = kept
+        self.number = 0  # of the next message
+        self._rows: list[tuple[int, float]] = []
+        self._looked = time.monotonic()
+
+    def __call__(self, k: int, loss: float | None, busy: float) -> None:
+        self.peers.busy = busy
+        if loss is not None:
+            self._rows.append((k, loss))
+        if time.monotonic() - self._looked > REPORT_SECONDS:
+            self._look()
+
+    def _look(self) -> None:
+        self._looked = time.monotonic()
+        store = self.peers.store
+        if self._rows and self.kept is None:
+            store.set(f"rows/{self.number}", json.dumps(self._rows))
+            self.number += 1
+        elif self.kept is not None:
+            while store.check([f"rows/{self.number}"]):
+                self._take()
+            for k, loss in self._rows:  # rank 0 is the last stage itself
+                self.kept.step(k, loss)
+        self._rows = []
+
+    def _take(self) -> None:
+        key = f"rows/{self.number}"
+        for k, loss in json.loads(self.peers.store.get(key)):
+            self.kept.step(k, loss)
+        self.peers.store.delete_key(key)
+        self.number += 1
+
+    def finish(self) -> None:
+        """The run is over: rank 0 gets what is left."""
+        self._look()
+        launch, store = self.peers.launch, self.peers.store
+        if launch.rank == launch.ranks - 1:
+            store.set("rows-end", str(self.number))
+        if self.kept is not None and launch.ranks > 1:
+            end = int(store.get("rows-end"))
+            while self.number < end:
+                self._take()
 
 
 def _print(args: argparse.Namespace, summary: dict[str, Any]) -> int:

@@ -415,6 +415,21 @@ def restore(path: str | Path, stage: VersionedStage, optimizer: Optimizer | None
     return step
 
 
+def losses_in(path: str | Path) -> list[float]:
+    """Training loss of every step that a checkpoint has done."""
+    reader = FileSystemReader(path)
+    key = f"losses{JSON_MARK}"
+    item = reader.read_metadata().state_dict_metadata[key]
+    assert isinstance(item, TensorStorageMetadata)
+    encoded = {key: torch.empty(item.size, dtype=item.properties.dtype)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        dcp.load(encoded, storage_reader=reader, planner=DefaultLoadPlanner(flatten_state_dict=False), no_dist=True)
+    losses = _decode(encoded)["losses"]
+    assert isinstance(losses, list)
+    return losses
+
+
 def _belongs(key: str, store: VersionStore, stage: VersionedStage) -> bool:
     kind, _, rest = key.removesuffix(JSON_MARK).partition("/")
     if kind == "weights":

@@ -180,7 +180,7 @@ class WorkerPool:
         return [process.pid for process in self._processes]
 
     def run(self, job: Job, on_step: OnStep = _ignore) -> RunResult:
-        """Run a job on all stages; ``on_step(k, loss)`` is called as the last stage finishes its k-th step
+        """Run a job on all stages; ``on_step(k, loss)`` is called soon after the last stage has finished its k-th step
         (from 1), with the mean training loss of the batch at the version used.
 
         Raises InputError, before a worker hears of it, for a job that is not for this pool; RunError (InputError where
@@ -224,10 +224,11 @@ class WorkerPool:
                 message = self._receive(rank)
                 if message is None:
                     continue
-                if message[0] == "step":
-                    self._steps[rank], self._busy[rank] = message[1], message[3]
+                if message[0] == "steps":
+                    self._steps[rank], self._busy[rank] = message[1][-1][0], message[2]
                     if rank == self.stages - 1:
-                        on_step(message[1], message[2])
+                        for k, loss in message[1]:
+                            on_step(k, loss)
                 elif message[0] == what:
                     replies[rank] = message[1]
                 else:

@@ -15,6 +15,8 @@ from typing import Any
 
 #: How long a message between stages may take before the run counts as hung.
 TIMEOUT_SECONDS = 120
+#: Time between two reports of a worker's progress, at least.
+REPORT_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
@@ -29,10 +31,33 @@ class WorkerSettings:
     staged: bool
 
 
+class Reports:
+    """Tells the parent of finished steps, a few times a second: a message for each would cost it a core."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe = pipe
+        self._steps: list[tuple[int, float | None]] = []
+        self._busy = 0.0
+        self._sent = time.monotonic()
+
+    def __call__(self, k: int, loss: float | None, busy: float) -> None:
+        self._steps.append((k, loss))
+        self._busy = busy
+        if time.monotonic() - self._sent > REPORT_SECONDS:
+            self.send()
+
+    def send(self) -> None:
+        """Send what has been collected."""
+        if self._steps:
+            self._pipe.send(("steps", self._steps, self._busy))
+            self._steps = []
+        self._sent = time.monotonic()
+
+
 def main(settings: WorkerSettings, pipe: Connection) -> None:
     """Entry point of the process: serves jobs from ``pipe``.
 
-    Replies are ("ready", rank), ("step", k, loss, busy), ("done", result) and ("error", ...).
+    Replies are ("ready", rank), ("steps", [(k, loss), ...], busy), ("done", result) and ("error", ...).
     """
     start_quietly()
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo0" if sys.platform == "darwin" else "lo")
@@ -56,13 +81,14 @@ def main(settings: WorkerSettings, pipe: Connection) -> None:
         while (job := pipe.recv()) is not None:
             progress["step"] = 0
 
-            def on_step(k: int, loss: float | None, busy: float) -> None:
-                pipe.send(("step", k, loss, busy))
-
             def on_action(k: int) -> None:
                 progress["step"] = k
 
-            result = run_stage(job, settings.rank, device, settings.staged, groups, on_step, on_action)
+            reports = Reports(pipe)
+            try:
+                result = run_stage(job, settings.rank, device, settings.staged, groups, reports, on_action)
+            finally:
+                reports.send()
             pipe.send(("done", _pack(result)))
         dist.destroy_process_group()
     except EOFError:

@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
     """Train and print; exit code 1 where the oracle disagrees."""
     from pipeline import record
     from pipeline.data.corpus import load_corpus
-    from pipeline.engine.checkpoint import check_fits, latest_checkpoint, read_manifest
+    from pipeline.engine.checkpoint import check_fits, latest_checkpoint, losses_in, read_manifest
     from pipeline.engine.pool import WorkerPool
     from pipeline.run import run_job
 
@@ -39,12 +39,11 @@ def run(args: argparse.Namespace) -> int:
     config = config_of(args)
     corpus = load_corpus(args.corpus)
     config.batches(corpus.text)  # refuses a corpus that is too short
-    start, done = None, 0
+    start, losses = None, []
     if args.resume:
         start = str(latest_checkpoint(record.checkpoint_folder(args.out)))
-        manifest = read_manifest(start)
-        check_fits(manifest, config.job(corpus.text))
-        done = manifest["step"]
+        check_fits(read_manifest(start), config.job(corpus.text))
+        losses = losses_in(start)
     job = config.job(corpus.text, record.checkpoints_of(args), start)
     if corpus.note:
         note(f"staleproof train: {corpus.note}")
@@ -52,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         # The oracle computes on the CPU; equality bit for bit is a statement about the same arithmetic.
         device = "cpu" if args.check_oracle and args.device == "auto" else args.device
         pool = WorkerPool(config.stages, device, args.transport, args.port)
-        kept = record.RunRecord(stack, args, config, "staleproof train", lambda: pool.bubble, done)
+        kept = record.RunRecord(stack, args, config, "staleproof train", lambda: pool.bubble, losses)
         stack.enter_context(pool)
         begin = time.perf_counter()
         kept.begin()
