@@ -10,7 +10,7 @@ import hashlib
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -20,38 +20,11 @@ from torch.optim import Optimizer
 
 from pipeline.engine.exchange import BatchExchange, Pending
 from pipeline.engine.job import Data, Job
+from pipeline.engine.result import StageResult
 from pipeline.engine.stage import VersionedStage
 from pipeline.engine.transport import Direction, Message
 from pipeline.errors import RunError
 from pipeline.events import Event, Kind
-
-
-@dataclass
-class StageResult:
-    """What one stage brings home.
-
-    events: its trace, times in seconds; losses: mean training loss of each step at the version used (last stage).
-    norms: norm of each batch gradient before clipping (with clipping only); busy: seconds of forwards and backwards.
-    step_ends: when each optimizer step of this run ended, on the clock of the events.
-    snapshots: step count k -> weights after k steps, by full parameter name (host tensors).
-    input_digest, target_digest: sha256 of the inputs (first stage) and targets (last stage) consumed, in order.
-    """
-
-    stage: int
-    events: list[Event] = field(default_factory=list)
-    losses: list[float] = field(default_factory=list)
-    norms: list[float] = field(default_factory=list)
-    snapshots: dict[int, dict[str, Tensor]] = field(default_factory=dict)
-    busy: float = 0.0
-    step_ends: list[float] = field(default_factory=list)
-    input_digest: str = ""
-    target_digest: str = ""
-    peak_versions: int = 0
-    peak_in_flight: int = 0
-
-    def shift(self, seconds: float) -> None:
-        """Move the times of the trace: to another origin."""
-        self.events = [replace(e, start=e.start + seconds, end=e.end + seconds) for e in self.events]
 
 
 @dataclass

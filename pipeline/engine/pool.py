@@ -20,9 +20,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from pipeline.engine.checkpoint import prepare_folder
-from pipeline.engine.driver import StageResult
 from pipeline.engine.job import Job, main_is_a_file
+from pipeline.engine.result import StageResult
 from pipeline.engine.transport import choose_placement
 from pipeline.engine.worker import WorkerSettings, main
 from pipeline.errors import InputError, RunError, VersionError
@@ -192,6 +191,8 @@ class WorkerPool:
             raise RunError("the pool's workers have ended: restart() starts them again")
         job.check_picklable()
         if job.checkpoints is not None:
+            from pipeline.engine.checkpoint import prepare_folder  # loads much of torch.distributed
+
             prepare_folder(job.checkpoints, job.resume)
         self._steps, self._busy, self._began = [0] * self.stages, [0.0] * self.stages, time.monotonic()
         try:

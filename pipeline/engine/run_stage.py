@@ -11,9 +11,10 @@ import torch.distributed as dist
 from torch import nn
 
 from pipeline.engine import checkpoint
-from pipeline.engine.driver import Hooks, StageResult, StreamingDriver
+from pipeline.engine.driver import Hooks, StreamingDriver
 from pipeline.engine.exchange import BatchExchange
 from pipeline.engine.job import Job
+from pipeline.engine.result import StageResult
 from pipeline.engine.stage import VersionedStage
 from pipeline.engine.stock import run_stock
 from pipeline.engine.transport import Direction

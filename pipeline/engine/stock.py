@@ -13,8 +13,9 @@ import torch
 from torch import Tensor
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
 
-from pipeline.engine.driver import DataReader, StageResult
+from pipeline.engine.driver import DataReader
 from pipeline.engine.job import Job
+from pipeline.engine.result import StageResult
 from pipeline.errors import InputError
 
 if TYPE_CHECKING:

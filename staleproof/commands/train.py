@@ -26,7 +26,6 @@ def run(args: argparse.Namespace) -> int:
     """Train and print; exit code 1 where the oracle disagrees."""
     from pipeline import record
     from pipeline.data.corpus import load_corpus
-    from pipeline.engine.checkpoint import check_fits, latest_checkpoint, losses_in, read_manifest
     from pipeline.engine.pool import WorkerPool
     from pipeline.run import run_job
 
@@ -41,6 +40,8 @@ def run(args: argparse.Namespace) -> int:
     config.batches(corpus.text)  # refuses a corpus that is too short
     start, losses = None, []
     if args.resume:
+        from pipeline.engine.checkpoint import check_fits, latest_checkpoint, losses_in, read_manifest
+
         start = str(latest_checkpoint(record.checkpoint_folder(args.out)))
         check_fits(read_manifest(start), config.job(corpus.text))
         losses = losses_in(start)

@@ -62,9 +62,9 @@ def test_kills_at_random_moments_leave_a_checkpoint_that_loads(two_workers, tmp_
         folder = latest_checkpoint(tmp_path)
         step = read_manifest(folder)["step"]
         assert step >= done
+        done, resume = step, str(folder)
         if two_workers.pids:
             break  # it was over before the kill
-        done, resume = step, str(folder)
         two_workers.restart()
     assert kills >= 5
     # At the next start nothing of an interrupted save is left, and the run goes on.

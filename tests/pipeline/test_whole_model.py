@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from pipeline.data.batches import ByteBatches
 from pipeline.data.masked import MaskedBatches
 from pipeline.data.tensors import TensorBatches
-from pipeline.engine.driver import StageResult
 from pipeline.engine.job import Job
 from pipeline.engine.pool import gather
+from pipeline.engine.result import StageResult
 from pipeline.engine.run_stage import share_of
 from pipeline.errors import InputError, RunError
 from pipeline.models.bert import BERTConfig, bert_layers, masked_cross_entropy
