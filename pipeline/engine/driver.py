@@ -49,17 +49,33 @@ class DataReader:
         self.compute = compute
         self._first: list[tuple[torch.Size, torch.dtype]] = []
         self._hashes = hashlib.sha256(), hashlib.sha256()
+        self._ahead: dict[int, tuple[Tensor, Tensor] | Exception] = {}
+
+    def read_ahead(self, j: int) -> None:
+        """Get microbatch j before it is asked for, while there is nothing else to do; an error waits until then."""
+        if j not in self._ahead:
+            try:
+                self._ahead[j] = self._read(j, count=True)
+            except Exception as error:  # noqa: BLE001 - raised by the call that needs it
+                self._ahead[j] = error
 
     def __call__(self, j: int, count: bool = True) -> tuple[Tensor, Tensor]:
+        found = self._ahead.pop(j, None)
+        if isinstance(found, Exception):
+            raise found
+        return self._read(j, count) if found is None else found
+
+    def _read(self, j: int, count: bool) -> tuple[Tensor, Tensor]:
         pair = self.data.microbatch(j)
         found = [(t.shape, t.dtype) for t in pair]
         self._first = self._first or found
-        for what, (shape, dtype), (first, kind) in zip(("inputs", "targets"), found, self._first, strict=True):
-            if (shape, dtype) != (first, kind):
-                raise RunError(
-                    f"{what} of microbatch {j} are {dtype} {tuple(shape)}, those of the first are {kind} "
-                    f"{tuple(first)}: all microbatches must be alike"
-                )
+        if found != self._first:
+            for what, (shape, dtype), (first, kind) in zip(("inputs", "targets"), found, self._first, strict=True):
+                if (shape, dtype) != (first, kind):
+                    raise RunError(
+                        f"{what} of microbatch {j} are {dtype} {tuple(shape)}, those of the first are {kind} "
+                        f"{tuple(first)}: all microbatches must be alike"
+                    )
         if count:
             for sha, t in zip(self._hashes, pair, strict=True):
                 sha.update(t.cpu().contiguous().numpy().tobytes())
@@ -102,7 +118,13 @@ class StreamingDriver(PipelineScheduleSingle):
         m, steps = schedule.microbatches, self.job.steps
         reader = DataReader(self.job.data, stage.device, self.job.compute)
         self._prepare(reader, start * m)
-        forwards, backwards = (self._receives(kind, start * m, steps * m) for kind in ("forward", "backward"))
+
+        def idle() -> None:  # j is the microbatch that is waited for
+            ahead = j + 1 if stage.is_last else self._next_forward
+            if (stage.is_first or stage.is_last) and ahead < steps * m:
+                reader.read_ahead(ahead)
+
+        forwards, backwards = (self._receives(kind, start * m, steps * m, idle) for kind in ("forward", "backward"))
         self._in_flight: deque[int] = deque()
         self._next_forward = start * m
         self._pending: deque[Pending] = deque()
@@ -182,8 +204,11 @@ class StreamingDriver(PipelineScheduleSingle):
         for buffer, before in buffers:
             buffer.copy_(before)
 
-    def _receives(self, kind: str, first: int, stop: int) -> Iterator[None]:
-        """Waits, each time it is advanced, for the next message of one direction; keeps one more posted ahead."""
+    def _receives(self, kind: str, first: int, stop: int, idle: Callable[[], None]) -> Iterator[None]:
+        """Waits, each time it is advanced, for the next message of one direction; keeps one more posted ahead.
+
+        idle: called where the message is not there yet.
+        """
         stage = self.stage
         if (kind == "forward" and stage.is_first) or (kind == "backward" and stage.is_last):
             return
@@ -194,6 +219,8 @@ class StreamingDriver(PipelineScheduleSingle):
             while j + len(posted) < min(j + 2, stop):
                 posted.append(direction.receive(ops((j + len(posted)) % stage.slots)))
             for message in posted.popleft():
+                if not message.done():
+                    idle()
                 message.wait()
             yield
 
