@@ -1,5 +1,6 @@
 # make verify   create .venv, install everything, run the main job
 # make test     the same, run the tests
+# make test-all the long forms too (about half an hour)
 # make check    ruff and the type checker
 
 PYTHON ?= python3
@@ -9,13 +10,16 @@ INSTALLED := $(VENV)/.installed
 OUT ?= staleproof-verify
 PYTEST_ARGS ?=
 
-.PHONY: verify test check format clean
+.PHONY: verify test test-all check format clean
 
 verify: $(INSTALLED)
 	$(BIN)/staleproof verify --out $(OUT) --overwrite
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-all: $(INSTALLED)
+	$(BIN)/python -m pytest -m "slow or not slow" $(PYTEST_ARGS)
 
 check: $(INSTALLED)
 	$(BIN)/ruff check .

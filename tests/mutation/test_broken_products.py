@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 TEXT = ROOT / "README.md"  # to train on; as in the test of the unbroken product
 PACKAGES = ("theory", "empirics", "pipeline", "figures", "staleproof")
 
-pytestmark = [pytest.mark.mutation, pytest.mark.slow]
+pytestmark = pytest.mark.mutation
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,6 @@ def test_buffers_that_forwards_change_are_refused_by_name(two_workers, tmp_path)
     assert complete_checkpoints(tmp_path) == []
 
 
-@pytest.mark.slow
 def test_2bw_goes_on_at_another_number_of_stages(tmp_path):
     config = replace(SMALL, stages=4, microbatches=3, optimizer="muon", correction="error-feedback")
     for model in (MODEL, replace(MODEL, tied=True, dropout=0.1)):
@@ -151,7 +150,6 @@ def test_three_stages_go_on_while_microbatches_are_in_flight(tmp_path, schedule)
             assert_goes_on(rest, whole, done)
 
 
-@pytest.mark.slow
 def test_pipedream_refuses_another_number_of_stages(tmp_path):
     job = toy_job("pipedream", 2, 1, checkpoints=Checkpoints(str(tmp_path), 12))
     with WorkerPool(2, device="cpu") as pool:

@@ -104,7 +104,6 @@ def test_a_model_defined_in_a_script_runs_whatever_the_launcher_left(tmp_path):
     assert (done.returncode, done.stdout) == (0, "3 steps\n"), done.stderr
 
 
-@pytest.mark.slow
 def test_a_script_without_a_main_guard_ends_with_a_hint(tmp_path):
     began = time.monotonic()
     done = outcome([sys.executable, script(tmp_path, OWN_MODEL.format(guard="if True:"))])
@@ -137,18 +136,19 @@ def test_a_host_name_that_nobody_resolves(tmp_path):
 
 
 @pytest.mark.slow
-def test_two_runs_at_once_do_not_meet(two_workers, workers):
+def test_two_runs_at_once_do_not_meet(two_workers):
     jobs = [toy_job(steps=60), toy_job("pipedream", m=1, steps=60, seed=4)]
     results: dict[int, RunResult] = {}
 
     def run(i: int, pool: WorkerPool) -> None:
         results[i] = pool.run(jobs[i])
 
-    threads = [threading.Thread(target=run, args=(i, pool)) for i, pool in enumerate((two_workers, workers))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(SECONDS)
+    with WorkerPool(2, device="cpu") as other:
+        threads = [threading.Thread(target=run, args=(i, pool)) for i, pool in enumerate((two_workers, other))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(SECONDS)
     for i, job in enumerate(jobs):
         assert largest_difference(results[i].snapshots, oracle_of(job).snapshots) == (0.0, "")
 

@@ -64,13 +64,13 @@ def soak(pool: WorkerPool, runs: int) -> None:
         assert (found.losses, found.norms) == (plain.losses, plain.norms), i
 
 
-def test_runs_of_random_speed_are_equal_and_end(three_workers):
-    soak(three_workers, 20)
+def test_fifty_runs_of_random_speed_are_equal_and_end(three_workers):
+    soak(three_workers, 50)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("S", [2, 3, 4])
-def test_fifty_runs_of_random_speed_are_equal_and_end(S):
+@pytest.mark.parametrize("S", [2, 4])
+def test_so_are_runs_at_other_depths(S):
     with WorkerPool(S, device="cpu") as pool:
         soak(pool, 50)
 

@@ -16,7 +16,6 @@ from staleproof.sections import SECTIONS
 TEXT = Path(__file__).resolve().parents[2] / "README.md"  # any text that is long enough; no network needed
 
 
-@pytest.mark.slow
 @pytest.mark.processes
 def test_smoke_verification_and_redrawn_report(
     staleproof: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path

@@ -30,7 +30,6 @@ def members(session: int) -> list[int]:
 
 
 @pytest.mark.processes
-@pytest.mark.slow
 @pytest.mark.skipif(not (PROC / "self" / "stat").exists(), reason="needs /proc to look for orphans")
 @pytest.mark.parametrize(
     ("words", "number", "whole_group", "after"),
