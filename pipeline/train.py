@@ -14,6 +14,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
+import signal
 import sys
 import time
 import traceback
@@ -23,7 +25,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from pipeline.errors import InputError
+from pipeline.errors import InputError, RunError
 from pipeline.options import add_training_options, config_of, given_options, take_over
 
 HOLDS, DISAGREES, BAD_INPUT, RUN_FAILED = 0, 1, 2, 3
@@ -128,6 +130,7 @@ def _run(args: argparse.Namespace, given: set[str], launch: Launch) -> int:
     device = torch.device(placement.device)
     if device.type == "cuda":
         torch.cuda.set_device(device)
+    signal.signal(signal.SIGTERM, _terminated)
     rendezvous, _, _ = next(dist.rendezvous("env://", timeout=TIMEOUT))
     # Attempts share the launcher's store: keys of an earlier one must not be found.
     store = dist.PrefixStore(f"attempt-{launch.attempt}", rendezvous)
@@ -149,6 +152,7 @@ def _run(args: argparse.Namespace, given: set[str], launch: Launch) -> int:
         except InputError:
             raise
         except BaseException as error:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a few words are left to say
             line = peers.explain(error)
             print(f"pipeline.train: error: {line}", file=sys.stderr, flush=True)
             if launch.rank == 0 and kept is not None:
@@ -160,6 +164,14 @@ def _run(args: argparse.Namespace, given: set[str], launch: Launch) -> int:
         summary |= {"device": device.type, "transport": placement.backend, "restarts": launch.attempt}
         kept.finish(summary, result)
     return _print(args, summary)
+
+
+class Terminated(RunError):
+    """The launcher ends this process."""
+
+
+def _terminated(number: int, frame: Any) -> None:
+    raise Terminated("ended by the launcher, since another rank failed or it was stopped itself")
 
 
 def _open(
@@ -251,6 +263,8 @@ class _Peers:
             f"{' '.join(str(root).split())}"
         )
         try:
+            if isinstance(root, Terminated):
+                return line
             if not is_transport_error(root):
                 traceback.print_exc()
                 self.store.set("error", line)
@@ -258,7 +272,9 @@ class _Peers:
             self.store.wait(["error"], timedelta(seconds=EXPLANATION_SECONDS))
             return f"stopped, since another rank failed: {self.store.get('error').decode()}"
         except Exception:  # noqa: BLE001 - the store may be gone too
-            return line
+            sign = re.search(r"Connection (closed|reset)[\w ]*|[Tt]imed out", str(root))
+            where = f"stage {self.launch.rank} of {self.launch.ranks}, step {self.step}"
+            return f"{where}: another rank is gone without a word ({sign[0] if sign else type(root).__name__})"
 
 
 class _Rows:

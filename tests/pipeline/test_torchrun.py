@@ -69,6 +69,24 @@ def test_a_killed_rank_is_restarted_and_the_run_ends_as_if_nothing_had_happened(
 
 
 @pytest.mark.processes
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_without_restarts_a_killed_rank_ends_the_run_and_marks_it(tmp_path):
+    process = torchrun(tmp_path, "--steps", "100000", "--out", "run")
+    deadline = time.monotonic() + LIMIT
+    while len(rows(tmp_path / "run")) < 5:
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.02)
+    ranks = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    os.kill(int(ranks[-1]), signal.SIGKILL)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert "pipeline.train: error: stage 0 of 2, step " in errors
+    assert not any(os.path.exists(f"/proc/{rank}") for rank in ranks)
+    status = json.loads((tmp_path / "run" / "status.json").read_text())
+    assert status["state"] == "failed" and status["error"].startswith("stage 0 of 2, step ")
+
+
+@pytest.mark.processes
 def test_bad_input_is_one_line_and_does_not_touch_an_earlier_run(tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine.txt").write_text("mine")
