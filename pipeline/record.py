@@ -8,17 +8,20 @@ import json
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import InputError
 from pipeline.folder import SCHEMA, ResultFolder
 from pipeline.json_io import plain, read_json
+from pipeline.options import config_of, take_over
 from pipeline.progress import Progress
 
 if TYPE_CHECKING:
+    from pipeline.data.corpus import Corpus
     from pipeline.engine.job import Checkpoints, Job
     from pipeline.engine.pool import RunResult
     from pipeline.training import TrainConfig
@@ -69,25 +72,64 @@ def checkpoint_folder(out: str) -> Path:
     return Path(out) / "checkpoints"
 
 
+@dataclass(frozen=True)
+class Plan:
+    """A run that can start: its settings, text and job, and the losses of the steps that a checkpoint has done."""
+
+    config: TrainConfig
+    corpus: Corpus
+    job: Job
+    losses: list[float]
+
+
+def plan(args: argparse.Namespace, given: Collection[str], stages: int | None = None) -> Plan:
+    """What the options stand for, with ``resume`` together with the record of the run; ``args`` are completed.
+
+    given: options that the user named; stages: their number, where the launcher has decided (else 2 by default).
+    Raises InputError for whatever can be foreseen.
+    """
+    from pipeline.data.corpus import load_corpus
+
+    if args.resume and args.out is not None:
+        take_over(args, recorded_settings(args.out), given)
+    args.stages = stages or args.stages or 2
+    config = config_of(args)
+    corpus = load_corpus(args.corpus)
+    config.batches(corpus.text)  # refuses a corpus that is too short
+    start, losses = None, []
+    if args.resume:
+        from pipeline.engine.checkpoint import check_fits, latest_checkpoint, losses_in, read_manifest
+
+        start = str(latest_checkpoint(checkpoint_folder(args.out)))
+        check_fits(read_manifest(start), config.job(corpus.text))
+        losses = losses_in(start)
+    return Plan(config, corpus, config.job(corpus.text, checkpoints_of(args), start), losses)
+
+
+def device_of(args: argparse.Namespace) -> str:
+    """The device that the options ask for. The oracle computes on the CPU; equality bit for bit is a statement about
+    the same arithmetic."""
+    return "cpu" if args.check_oracle and args.device == "auto" else args.device
+
+
 class RunRecord:
     """The run's folder, if it has one: rows as they come, what is unfinished marked so. Everything else is progress.
 
-    losses: of the steps before, in the checkpoint that it goes on from; bubble: idle share so far; launcher: who starts
-    the attempts of a run that is started again when it fails.
+    bubble: idle share so far; launcher: who starts the attempts of a run that is started again when it fails.
     """
 
     def __init__(
         self,
         stack: ExitStack,
         args: argparse.Namespace,
-        config: TrainConfig,
+        made: Plan,
         command: str,
         bubble: Callable[[], float],
-        losses: Sequence[float] = (),
         launcher: str | None = None,
     ) -> None:
         self.progress = Progress("train")
-        self.steps, self.done, self.tokens, self.bubble = config.steps, len(losses), config.tokens_per_step, bubble
+        self.steps, self.done, self.bubble = made.config.steps, len(made.losses), bubble
+        self.tokens = made.config.tokens_per_step
         self.folder = self.rows = None
         self.begin()
         if args.out is None:
@@ -107,7 +149,7 @@ class RunRecord:
         }
         self.folder.write("status.json", self.status)
         self.rows = stack.enter_context(open(self.folder.path / ROWS, "w", encoding="utf-8"))
-        self.rows.writelines(_row(k, loss) for k, loss in enumerate(losses, 1))
+        self.rows.writelines(_row(k, loss) for k, loss in enumerate(made.losses, 1))
         stack.push(self._on_exit)
 
     def begin(self) -> None:
@@ -156,14 +198,13 @@ def _row(k: int, loss: float) -> str:
     return json.dumps(plain({"step": k, "loss": loss})) + "\n"
 
 
-def summarise(
-    config: TrainConfig, corpus: Any, job: Job, result: RunResult, seconds: float, args: argparse.Namespace
-) -> dict[str, Any]:
+def summarise(made: Plan, result: RunResult, seconds: float, args: argparse.Namespace) -> dict[str, Any]:
     """The run in numbers, JSON-ready; with ``check_oracle`` the oracle runs here."""
     from pipeline.delays import delays_per_microbatch, optimizer_step_delay
     from pipeline.run import losses_at_newest
     from pipeline.training import held_out_loss
 
+    config, corpus = made.config, made.corpus
     histogram = Counter(delay for delays in delays_per_microbatch(result.events).values() for delay in delays)
     done = len(result.losses) - len({e.step for e in result.events})
     summary = {
@@ -191,7 +232,7 @@ def summarise(
     }
     if (every := args.newest_loss_every) is not None:
         asked = {k: weights for k, weights in result.snapshots.items() if k % every == 0}
-        summary["newest_losses"] = {str(k): loss for k, loss in losses_at_newest(job, asked).items()}
+        summary["newest_losses"] = {str(k): loss for k, loss in losses_at_newest(made.job, asked).items()}
     if args.check_oracle:
         summary |= _against_oracle(config, corpus.text, result)
     return summary

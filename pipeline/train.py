@@ -23,10 +23,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import InputError, RunError
-from pipeline.options import add_training_options, config_of, given_options, take_over
+from pipeline.options import add_training_options, given_options
+
+if TYPE_CHECKING:
+    from pipeline.record import Plan, RunRecord
 
 HOLDS, DISAGREES, BAD_INPUT, RUN_FAILED = 0, 1, 2, 3
 TIMEOUT = timedelta(seconds=120)
@@ -97,34 +100,19 @@ def _run(args: argparse.Namespace, given: set[str], launch: Launch) -> int:
     import torch.distributed as dist
 
     from pipeline import record
-    from pipeline.data.corpus import load_corpus
-    from pipeline.engine.checkpoint import check_fits, complete_checkpoints, latest_checkpoint, losses_in, read_manifest
+    from pipeline.engine.checkpoint import complete_checkpoints
     from pipeline.engine.transport import choose_placement
 
     torch.set_num_threads(1)
-    checkpoints = record.checkpoint_folder(args.out) if args.out is not None else None
-    if checkpoints is not None and launch.attempt > 0 and record.launcher_of(args.out) == launch.launcher:
+    if args.out is not None and launch.attempt > 0 and record.launcher_of(args.out) == launch.launcher:
         # An attempt before has written this folder: go on from its last checkpoint, or start again.
-        args.resume = bool(complete_checkpoints(checkpoints))
+        args.resume = bool(complete_checkpoints(record.checkpoint_folder(args.out)))
         args.overwrite = not args.resume
-    if args.resume and args.out is not None:
-        take_over(args, record.recorded_settings(args.out), given)
-    args.stages = launch.ranks
-    config = config_of(args)
+    made = record.plan(args, given, launch.ranks)
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    # The oracle computes on the CPU; equality bit for bit is a statement about the same arithmetic.
-    wanted = "cpu" if args.check_oracle and args.device == "auto" else args.device
-    placement = choose_placement(gpus, launch.local_ranks, launch.local_rank, wanted, args.transport)
-    corpus = load_corpus(args.corpus)
-    config.batches(corpus.text)
-    start, losses = None, []
-    if args.resume:
-        assert checkpoints is not None
-        start = str(latest_checkpoint(checkpoints))
-        check_fits(read_manifest(start), config.job(corpus.text))
-        losses = losses_in(start)
-    job = config.job(corpus.text, record.checkpoints_of(args), start)
-
+    placement = choose_placement(
+        gpus, launch.local_ranks, launch.local_rank, record.device_of(args), args.transport
+    )
     if launch.one_node:
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo0" if sys.platform == "darwin" else "lo")
     device = torch.device(placement.device)
@@ -138,7 +126,7 @@ def _run(args: argparse.Namespace, given: set[str], launch: Launch) -> int:
     with ExitStack() as stack:
         kept = None
         if launch.rank == 0:
-            peers.report_input(lambda: _open(stack, args, config, peers, losses, launch))
+            peers.report_input(lambda: _open(stack, args, made, peers, launch))
             kept = peers.opened
         else:
             peers.wait_for_rank_0()
@@ -148,7 +136,7 @@ def _run(args: argparse.Namespace, given: set[str], launch: Launch) -> int:
             dist.init_process_group(
                 placement.backend, store=store, rank=launch.rank, world_size=launch.ranks, timeout=TIMEOUT
             )
-            result, seconds = _train(job, launch, device, placement.staged, peers, kept)
+            result, seconds = _train(made.job, launch, device, placement.staged, peers, kept)
         except InputError:
             raise
         except BaseException as error:
@@ -160,7 +148,7 @@ def _run(args: argparse.Namespace, given: set[str], launch: Launch) -> int:
             os._exit(RUN_FAILED)  # other threads may be stuck in a message
         if result is None or kept is None:
             return HOLDS
-        summary = record.summarise(config, corpus, job, result, seconds, args)
+        summary = record.summarise(made, result, seconds, args)
         summary |= {"device": device.type, "transport": placement.backend, "restarts": launch.attempt}
         kept.finish(summary, result)
     return _print(args, summary)
@@ -174,15 +162,13 @@ def _terminated(number: int, frame: Any) -> None:
     raise Terminated("ended by the launcher, since another rank failed or it was stopped itself")
 
 
-def _open(
-    stack: ExitStack, args: argparse.Namespace, config: Any, peers: _Peers, losses: list[float], launch: Launch
-) -> Any:
+def _open(stack: ExitStack, args: argparse.Namespace, made: Plan, peers: _Peers, launch: Launch) -> RunRecord:
     from pipeline.engine.checkpoint import prepare_folder
-    from pipeline.record import RunRecord, checkpoints_of
+    from pipeline.record import RunRecord
 
-    kept = RunRecord(stack, args, config, "pipeline.train", peers.bubble, losses, launch.launcher)
-    if (checkpoints := checkpoints_of(args)) is not None:
-        prepare_folder(checkpoints, "resumed" if args.resume else None)
+    kept = RunRecord(stack, args, made, "pipeline.train", peers.bubble, launch.launcher)
+    if made.job.checkpoints is not None:
+        prepare_folder(made.job.checkpoints, made.job.resume)
     return kept
 
 

@@ -6,7 +6,7 @@ import argparse
 import time
 from contextlib import ExitStack
 
-from pipeline.options import add_training_options, config_of, given_options, integer, take_over
+from pipeline.options import add_training_options, given_options, integer
 from staleproof.arguments import add_json, check_size
 from staleproof.errors import EXIT_CLAIM_FAILED, EXIT_HOLDS, EXIT_RUN_FAILED
 from staleproof.output import emit, emit_json, note
@@ -25,40 +25,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Train and print; exit code 1 where the oracle disagrees."""
     from pipeline import record
-    from pipeline.data.corpus import load_corpus
     from pipeline.engine.pool import WorkerPool
     from pipeline.run import run_job
 
     given = args.given(args.words)
     del args.given
-    if args.resume and args.out is not None:
-        take_over(args, record.recorded_settings(args.out), given)
-    args.stages = args.stages or 2
-    check_size(args.stages, args.microbatches or 1)
-    config = config_of(args)
-    corpus = load_corpus(args.corpus)
-    config.batches(corpus.text)  # refuses a corpus that is too short
-    start, losses = None, []
-    if args.resume:
-        from pipeline.engine.checkpoint import check_fits, latest_checkpoint, losses_in, read_manifest
-
-        start = str(latest_checkpoint(record.checkpoint_folder(args.out)))
-        check_fits(read_manifest(start), config.job(corpus.text))
-        losses = losses_in(start)
-    job = config.job(corpus.text, record.checkpoints_of(args), start)
-    if corpus.note:
-        note(f"staleproof train: {corpus.note}")
+    check_size(args.stages or 2, args.microbatches or 1)
+    made = record.plan(args, given)
+    check_size(args.stages, args.microbatches)
+    if made.corpus.note:
+        note(f"staleproof train: {made.corpus.note}")
     with ExitStack() as stack:
-        # The oracle computes on the CPU; equality bit for bit is a statement about the same arithmetic.
-        device = "cpu" if args.check_oracle and args.device == "auto" else args.device
-        pool = WorkerPool(config.stages, device, args.transport, args.port)
-        kept = record.RunRecord(stack, args, config, "staleproof train", lambda: pool.bubble, losses)
+        pool = WorkerPool(args.stages, record.device_of(args), args.transport, args.port)
+        kept = record.RunRecord(stack, args, made, "staleproof train", lambda: pool.bubble)
         stack.enter_context(pool)
         begin = time.perf_counter()
         kept.begin()
-        result = run_job(job, pool, kept.step)
-        seconds = time.perf_counter() - begin
-        summary = record.summarise(config, corpus, job, result, seconds, args)
+        result = run_job(made.job, pool, kept.step)
+        summary = record.summarise(made, result, time.perf_counter() - begin, args)
         summary |= {"device": pool.device, "transport": pool.transport}
         kept.finish(summary, result)
     if args.json:
