@@ -123,8 +123,8 @@ def run_oracle(
             read = {name: past[max(0, j - age[name]) // m][name] for name in parameters}
             _load(used, read)
             inputs, targets = data.microbatch(j)
-            inputs_hash.update(inputs.numpy().tobytes())
-            targets_hash.update(targets.numpy().tobytes())
+            for sha, data_of in ((inputs_hash, inputs), (targets_hash, targets)):
+                sha.update(data_of.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
             h = inputs if compute is None or not inputs.is_floating_point() else inputs.to(compute)
             before = torch.get_rng_state()
             for index, layer in enumerate(layers):
@@ -205,6 +205,8 @@ def largest_difference(
     worst, place = 0.0, ""
     for step in a:
         for name in a[step]:
+            if not a[step][name].numel() and not b[step][name].numel():
+                continue
             gap = float((a[step][name] - b[step][name]).abs().max())
             if relative and gap:
                 size = float(b[step][name].abs().max())

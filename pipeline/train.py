@@ -3,15 +3,16 @@
     torchrun --nproc-per-node 2 -m pipeline.train --schedule pipedream-2bw --steps 200 --out run --checkpoint-every 50
 
 Rank s is stage s. The options are those of ``staleproof train``, and so is what rank 0 writes. With ``--max-restarts``
-a failed attempt is followed by one that goes on from the newest checkpoint in ``--out``, or starts again where there is
-none yet. ``--out`` must be a folder that every node sees.
+on one node a failed attempt is followed by one that goes on from the newest checkpoint in ``--out``, or starts again
+where there is none yet. On several nodes start again with ``--resume``; every node must see the folder ``--out``.
 
-Exit codes: 0 done, 1 the oracle disagrees, 2 bad input, 3 the run failed.
+Exit codes: 0 done, 1 the oracle disagrees, 2 bad input, 3 the run failed, 130 interrupted.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import re
@@ -31,7 +32,7 @@ from pipeline.options import add_training_options, given_options
 if TYPE_CHECKING:
     from pipeline.record import Plan, RunRecord
 
-HOLDS, DISAGREES, BAD_INPUT, RUN_FAILED = 0, 1, 2, 3
+HOLDS, DISAGREES, BAD_INPUT, RUN_FAILED, INTERRUPTED = 0, 1, 2, 3, 130
 TIMEOUT = timedelta(seconds=120)
 #: How long a rank that has lost a peer waits for the peer's own words.
 EXPLANATION_SECONDS = 2.0
@@ -93,6 +94,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except InputError as error:
         print(f"pipeline.train: error: {error}", file=sys.stderr, flush=True)
         return BAD_INPUT
+    except KeyboardInterrupt:
+        print("pipeline.train: interrupted", file=sys.stderr, flush=True)
+        return INTERRUPTED
 
 
 def _run(args: argparse.Namespace, given: set[str], launch: Launch) -> int:
@@ -104,6 +108,8 @@ def _run(args: argparse.Namespace, given: set[str], launch: Launch) -> int:
     from pipeline.engine.transport import choose_placement
 
     torch.set_num_threads(1)
+    if launch.attempt > 0 and not launch.one_node:
+        raise InputError("restarts on several nodes: not done by itself; start again with --resume")
     if args.out is not None and launch.attempt > 0 and record.launcher_of(args.out) == launch.launcher:
         # An attempt before has written this folder: go on from its last checkpoint, or start again.
         args.resume = bool(complete_checkpoints(record.checkpoint_folder(args.out)))
@@ -130,6 +136,9 @@ def _run(args: argparse.Namespace, given: set[str], launch: Launch) -> int:
             kept = peers.opened
         else:
             peers.wait_for_rank_0()
+        mine = _same_everywhere(made, args)
+        if (other := peers.differing("job", mine)) is not None:
+            raise InputError(f"rank {launch.rank} was given another run, text, torch or checkpoint than {other[:12]}")
         if (other := peers.differing("placement", f"{placement.backend} on {device.type}")) is not None:
             raise InputError(f"transport: rank {launch.rank} would use {placement.backend}, {other}; force it")
         try:
@@ -137,7 +146,7 @@ def _run(args: argparse.Namespace, given: set[str], launch: Launch) -> int:
                 placement.backend, store=store, rank=launch.rank, world_size=launch.ranks, timeout=TIMEOUT
             )
             result, seconds = _train(made.job, launch, device, placement.staged, peers, kept)
-        except InputError:
+        except (InputError, KeyboardInterrupt):
             raise
         except BaseException as error:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a few words are left to say
@@ -152,6 +161,16 @@ def _run(args: argparse.Namespace, given: set[str], launch: Launch) -> int:
         summary |= {"device": device.type, "transport": placement.backend, "restarts": launch.attempt}
         kept.finish(summary, result)
     return _print(args, summary)
+
+
+def _same_everywhere(made: Plan, args: argparse.Namespace) -> str:
+    """Digest of all that must be the same on every rank."""
+    import torch
+
+    from pipeline.record import settings_of
+
+    text = json.dumps([settings_of(args), made.corpus.sha256, torch.__version__, made.job.resume], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 class Terminated(RunError):
@@ -253,7 +272,7 @@ class _Peers:
                 return line
             if not is_transport_error(root):
                 traceback.print_exc()
-                self.store.set("error", line)
+                self.store.compare_set("error", "", line)  # the first one stays
                 return line
             self.store.wait(["error"], timedelta(seconds=EXPLANATION_SECONDS))
             return f"stopped, since another rank failed: {self.store.get('error').decode()}"

@@ -4,15 +4,11 @@ After t optimizer steps a stage needs, to go on exactly: the weight versions tha
 optimizer's state, full-precision weights if it has them, and t; which version a microbatch reads depends on its index
 alone, so what was in flight is computed again. Saving the newest weights alone would start another trajectory.
 
-Everything is keyed by the parameter's name in the whole model:
-
-    weights/<version>/<name>    master/<name>    state/<name>/<key>    group/<name>
-    extra/<wrapper>/...         losses           norms                 rng/<stage>
-
-so another partition finds its own, where a microbatch reads the same version at every stage. What is no tensor is kept
-as the bytes of its JSON, so that nothing of ours is unpickled. A checkpoint is written to a folder with a temporary
-name and moved into place when all of it is there; ``checkpoint.json`` lists every file with its sha256, and is read
-first.
+What is kept is keyed by the parameter's name in the whole model (:mod:`pipeline.engine.state`), so another partition
+finds its own, where a microbatch reads the same version at every stage. A checkpoint is written to a folder with a
+temporary name and moved into place when all of it is there; ``checkpoint.json`` lists every file with its sha256, and
+is read first. That finds damage, not forgery: torch's own index file ``.metadata`` is a pickle, so take checkpoints
+only from those whose code you would run.
 """
 
 from __future__ import annotations
@@ -22,8 +18,9 @@ import json
 import os
 import re
 import shutil
+import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +40,8 @@ from torch.optim import Optimizer
 
 from pipeline.engine.job import Checkpoints, Job
 from pipeline.engine.stage import VersionedStage
-from pipeline.engine.store import VersionStore
+from pipeline.engine.state import JSON_MARK, belongs, decode, encode, load_optimizer, stage_state
 from pipeline.errors import InputError, RunError
-from pipeline.optim.wrapper import load_exactly, parameters_of
 from pipeline.schedules.base import Schedule
 
 SCHEMA = 1
@@ -84,7 +80,8 @@ def prepare_folder(checkpoints: Checkpoints, resume: str | None) -> None:
     Raises InputError with the reason where it cannot be written, or holds checkpoints that the run does not go on from.
     """
     root = Path(checkpoints.folder)
-    if resume is None and (found := complete_checkpoints(root)):
+    goes_on = resume is not None and Path(resume).resolve().parent == root.resolve()
+    if not goes_on and (found := complete_checkpoints(root)):
         raise InputError(
             f"checkpoints: {str(root)!r} holds one of step {found[-1][0]}; go on from it, or give another folder"
         )
@@ -93,12 +90,27 @@ def prepare_folder(checkpoints: Checkpoints, resume: str | None) -> None:
         probe = root / ".probe"
         probe.write_bytes(b"")
         probe.unlink()
+        for number, path in complete_checkpoints(root):
+            if resume is not None and number > _step_of(resume):  # in this folder, see above
+                _remove(path)  # of a run that this one goes back from
         for left in root.glob("step-*.tmp"):
             shutil.rmtree(left)
     except OSError as error:
         raise InputError(
             f"checkpoints: cannot write to {str(root)!r} ({error.strerror}); give a writable folder"
         ) from None
+
+
+def _step_of(path: str) -> int:
+    match = _NAME.fullmatch(Path(path).name)
+    return int(match[1]) if match else sys.maxsize
+
+
+def _remove(path: Path) -> None:
+    """Never half a checkpoint under its own name."""
+    aside = path.with_suffix(".old.tmp")
+    path.rename(aside)
+    shutil.rmtree(aside, ignore_errors=True)
 
 
 def read_manifest(path: str | Path) -> dict[str, Any]:
@@ -113,7 +125,7 @@ def read_manifest(path: str | Path) -> dict[str, Any]:
         raise InputError(f"resume: {str(folder)!r} has no {MANIFEST}: not a complete checkpoint") from None
     except (OSError, ValueError) as error:
         raise InputError(f"resume: {str(folder / MANIFEST)!r} cannot be read ({error})") from None
-    kinds = {"schema": int, "step": int, "schedule": dict, "job": dict, "files": dict}
+    kinds = {"schema": int, "step": int, "schedule": dict, "job": dict, "data": str, "parameters": dict, "files": dict}
     whole = isinstance(manifest, dict) and all(isinstance(manifest.get(key), kind) for key, kind in kinds.items())
     if not whole or manifest["schema"] != SCHEMA:
         raise InputError(f"resume: {str(folder / MANIFEST)!r} is not a checkpoint of schema {SCHEMA}")
@@ -156,10 +168,33 @@ def check_fits(manifest: Mapping[str, Any], job: Job) -> None:
     for key, value in manifest["job"].items():
         if describe_job(job)[key] != value:
             raise InputError(f"{key} = {describe_job(job)[key]!r}: the checkpoint was written with {value!r}")
+    if manifest["data"] != data_digest(job):
+        raise InputError("data: its first microbatch is not the one that the checkpoint was trained on")
     if manifest["step"] >= job.steps:
         raise InputError(
             f"steps = {job.steps}: the checkpoint has {manifest['step']} steps done; allowed are more than that"
         )
+
+
+def check_parameters(manifest: Mapping[str, Any], parameters: Mapping[str, Any]) -> None:
+    """Raises InputError where the checkpoint has not exactly these parameters: name -> [shape, dtype]."""
+    saved = manifest["parameters"]
+    for name in sorted(set(saved) | set(parameters)):
+        if name not in saved:
+            raise InputError(f"resume: the checkpoint has no weights of {name}; the model has changed")
+        if name not in parameters:
+            raise InputError(f"resume: the checkpoint has weights of {name}, this model has not")
+        for what, theirs, mine in zip(("shape", "dtype"), saved[name], parameters[name], strict=True):
+            if theirs != mine:
+                raise InputError(f"resume: {name} has {what} {theirs} in the checkpoint and {mine} here")
+
+
+def data_digest(job: Job) -> str:
+    """sha256 of the first microbatch: what tells another corpus or another order of the data."""
+    sha = hashlib.sha256()
+    for t in job.data.microbatch(0):
+        sha.update(t.cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+    return sha.hexdigest()
 
 
 def describe_job(job: Job) -> dict[str, Any]:
@@ -173,110 +208,6 @@ def describe_job(job: Job) -> dict[str, Any]:
     }
 
 
-# -- a stage's state under the names of the whole model
-
-
-def stage_state(stage: VersionedStage, optimizer: Optimizer | None, step: int) -> dict[str, Any]:
-    """What stage s keeps after ``step`` optimizer steps: flat, tensors and plain objects."""
-    store, schedule, s = stage.store, stage.schedule, stage.stage_index
-    needed = schedule.version(s, step * schedule.microbatches)
-    state: dict[str, Any] = {f"rng/{s}": torch.get_rng_state()}
-    for version in store.versions:
-        if version >= needed:
-            for name, leaf in store.leaves(version).items():
-                state[f"weights/{version}/{name}"] = leaf.detach()
-    if store.masters:
-        state |= {f"master/{name}": handle.detach() for name, handle in store.handles.items()}
-    if optimizer is not None:
-        state |= optimizer_state(optimizer, store)
-    return state
-
-
-def optimizer_state(optimizer: Optimizer, store: VersionStore) -> dict[str, Any]:
-    """An optimizer's state_dict, keyed by parameter names instead of positions."""
-    names = _positions(optimizer, store)
-    saved = optimizer.state_dict()
-    state: dict[str, Any] = {}
-    for position, values in saved["state"].items():
-        for key, value in values.items():
-            state[f"state/{names[position]}/{key}"] = value
-    for group in saved["param_groups"]:
-        shared = {key: value for key, value in group.items() if key not in ("params", "param_names")}
-        state |= {f"group/{names[position]}": shared for position in group["params"]}
-    for wrapper, own in saved.items():
-        if wrapper not in ("state", "param_groups"):
-            state |= dict(_flatten(f"extra/{wrapper}", own, names))
-    return state
-
-
-def _positions(optimizer: Optimizer, store: VersionStore) -> list[str]:
-    """Name of each parameter of the optimizer, by its position in a state_dict."""
-    name_of = {id(handle): name for name, handle in store.handles.items()}
-    positions = []
-    for p in parameters_of(optimizer):
-        if id(p) not in name_of:
-            raise RunError("the optimizer holds a parameter that it was not given: its state cannot be saved by name")
-        positions.append(name_of[id(p)])
-    return positions
-
-
-def _flatten(prefix: str, value: Any, names: list[str]) -> Iterator[tuple[str, Any]]:
-    """Leaves of nested dicts and lists as ``prefix/key/...``; integer keys are positions of parameters."""
-    if isinstance(value, dict):
-        yield f"{prefix}/", "dict"
-        for key, inner in value.items():
-            yield from _flatten(f"{prefix}/{f'#{names[key]}' if isinstance(key, int) else key}", inner, names)
-    elif isinstance(value, (list, tuple)):
-        yield f"{prefix}/", len(value)
-        for index, inner in enumerate(value):
-            yield from _flatten(f"{prefix}/[{index}]", inner, names)
-    else:
-        yield prefix, value
-
-
-def _unflatten(prefix: str, flat: Mapping[str, Any], positions: Mapping[str, int]) -> Any:
-    if f"{prefix}/" not in flat:
-        return flat[prefix]
-    shape = flat[f"{prefix}/"]
-    if shape != "dict":
-        return [_unflatten(f"{prefix}/[{index}]", flat, positions) for index in range(shape)]
-    own = len(prefix) + 1
-    keys: dict[str, None] = {}
-    for key in flat:
-        if key.startswith(f"{prefix}/") and len(key) > own:
-            keys[key[own:].split("/", 1)[0]] = None
-    return {
-        positions[key[1:]] if key[0] == "#" else key: _unflatten(f"{prefix}/{key}", flat, positions)
-        for key in keys
-        if key[0] != "#" or key[1:] in positions
-    }
-
-
-JSON_MARK = "|json"
-
-
-def _encode(state: Mapping[str, Any]) -> dict[str, Tensor]:
-    """Host tensors only."""
-    encoded = {}
-    for key, value in state.items():
-        if isinstance(value, Tensor):
-            encoded[key] = value.detach().cpu().clone()
-            continue
-        try:
-            text = json.dumps(value)
-        except (TypeError, ValueError):
-            raise RunError(f"{key} is a {type(value).__name__}: a checkpoint keeps tensors and plain values") from None
-        encoded[key + JSON_MARK] = torch.frombuffer(bytearray(text.encode()), dtype=torch.uint8)
-    return encoded
-
-
-def _decode(encoded: Mapping[str, Tensor]) -> dict[str, Any]:
-    return {
-        key.removesuffix(JSON_MARK): json.loads(bytes(value.numpy())) if key.endswith(JSON_MARK) else value
-        for key, value in encoded.items()
-    }
-
-
 # -- saving
 
 
@@ -284,7 +215,14 @@ class Saver:
     """Saves one stage of a job; every rank calls :meth:`save` at the same steps."""
 
     def __init__(
-        self, job: Job, stage: VersionedStage, optimizer: Optimizer | None, group: dist.ProcessGroup, result: Any
+        self,
+        job: Job,
+        stage: VersionedStage,
+        optimizer: Optimizer | None,
+        group: dist.ProcessGroup,
+        result: Any,
+        parameters: Mapping[str, Any],
+        fresh: Mapping[str, list[str]],
     ) -> None:
         assert job.checkpoints is not None
         self.job = job
@@ -293,7 +231,19 @@ class Saver:
         self.optimizer = optimizer
         self.group = group
         self.result = result
+        self.parameters = dict(parameters)
+        self.fresh = {f"fresh/{name}": settings for name, settings in fresh.items()}
         self._buffers = {name: buffer.clone() for name, buffer in stage.module.named_buffers()}
+        for name in stage.store.handles:
+            if "/" in name or "#" in name:
+                raise InputError(f"parameter {name!r}: a checkpoint allows names without / and #")
+        encode(self._state(0))  # what cannot be kept is better known now
+
+    def _state(self, step: int) -> dict[str, Any]:
+        state = stage_state(self.stage, self.optimizer, step) | self.fresh
+        if self.stage.is_last:
+            state |= {"losses": list(self.result.losses[:step]), "norms": list(self.result.norms[:step])}
+        return state
 
     def save(self, step: int) -> None:
         """Write the checkpoint after ``step`` steps; raises RunError with path and reason where that fails.
@@ -303,20 +253,17 @@ class Saver:
         self._check_buffers()
         target = folder_of(self.checkpoints.folder, step)
         temporary = target.with_suffix(".tmp")
-        stage, first = self.stage, self.stage.is_first
-        state = stage_state(stage, self.optimizer, step)
-        if stage.is_last:
-            state |= {"losses": list(self.result.losses[:step]), "norms": list(self.result.norms[:step])}
+        state = encode(self._state(step))
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # torch's own deprecations
                 dcp.save(
-                    _encode(state),
+                    state,
                     storage_writer=FileSystemWriter(temporary),
                     planner=DefaultSavePlanner(flatten_state_dict=False),
                     process_group=self.group,
                 )
-            if first:
+            if self.stage.is_first:
                 self._publish(step, temporary, target)
         except (Exception, CheckpointException) as error:  # torch's is no Exception
             raise RunError(f"checkpoint {str(target)!r} cannot be written ({_reason(error)})") from None
@@ -327,6 +274,8 @@ class Saver:
             "step": step,
             "schedule": describe_schedule(self.job.schedule),
             "job": describe_job(self.job),
+            "data": data_digest(self.job),
+            "parameters": self.parameters,
             "settings": self.checkpoints.settings,
             "torch": torch.__version__,
             "files": {file.name: _sha256(file) for file in sorted(temporary.iterdir())},
@@ -338,14 +287,10 @@ class Saver:
         if target.exists():
             target.rename(target.with_suffix(".old.tmp"))
         temporary.rename(target)
-        found = complete_checkpoints(self.checkpoints.folder)
-        # Later ones are of a run that this one has gone back from.
-        later = [path for number, path in found if number > step]
-        earlier = [path for number, path in found if number <= step]
-        for path in (*later, *earlier[: -self.checkpoints.keep]):
-            path.rename(path.with_suffix(".old.tmp"))  # never half a checkpoint under its own name
-        for path in Path(self.checkpoints.folder).glob("step-*.old.tmp"):
-            shutil.rmtree(path, ignore_errors=True)
+        earlier = [path for number, path in complete_checkpoints(self.checkpoints.folder) if number <= step]
+        for path in earlier[: -self.checkpoints.keep]:
+            _remove(path)
+        shutil.rmtree(target.with_suffix(".old.tmp"), ignore_errors=True)
 
     def _check_buffers(self) -> None:
         for name, buffer in self.stage.module.named_buffers():
@@ -372,33 +317,33 @@ def _reason(error: BaseException) -> str:
 # -- resuming
 
 
-def restore(path: str | Path, stage: VersionedStage, optimizer: Optimizer | None, result: Any) -> int:
-    """Put a stage into the state of a checkpoint; returns the steps done.
-
-    Raises InputError where the checkpoint has not exactly this model's parameters.
-    """
-    manifest = read_manifest(path)
+def _load(path: str | Path, wanted: Callable[[str], bool]) -> dict[str, Any]:
+    """The entries of a checkpoint whose keys are ``wanted``."""
     reader = FileSystemReader(path)
-    metadata = reader.read_metadata().state_dict_metadata
-    store = stage.store
-    wanted = {key: item for key, item in metadata.items() if _belongs(key, store, stage)}
-    _check_parameters(metadata, store)
     encoded = {
         key: torch.empty(item.size, dtype=item.properties.dtype)
-        for key, item in wanted.items()
-        if isinstance(item, TensorStorageMetadata)
+        for key, item in reader.read_metadata().state_dict_metadata.items()
+        if wanted(key) and isinstance(item, TensorStorageMetadata)
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         dcp.load(encoded, storage_reader=reader, planner=DefaultLoadPlanner(flatten_state_dict=False), no_dist=True)
-    flat = _decode(encoded)
+    return decode(encoded)
+
+
+def restore(path: str | Path, step: int, stage: VersionedStage, optimizer: Optimizer | None, result: Any) -> None:
+    """Put a stage into the state of a checkpoint of ``step`` steps that fits.
+
+    Raises InputError where the optimizer is another, or a version that is needed was not kept.
+    """
+    store, schedule = stage.store, stage.schedule
+    flat = _load(path, lambda key: belongs(key, store, stage))
     versions: dict[int, dict[str, Tensor]] = {}
     for key, value in flat.items():
         if key.startswith("weights/"):
             _, number, name = key.split("/", 2)
             versions.setdefault(int(number), {})[name] = value
     masters = {key.split("/", 1)[1]: value for key, value in flat.items() if key.startswith("master/")}
-    step, schedule = int(manifest["step"]), stage.schedule
     for version in range(schedule.version(stage.stage_index, step * schedule.microbatches), step + 1):
         missing = sorted(set(store.handles) - set(versions.get(version, {})))
         if missing:
@@ -409,87 +354,15 @@ def restore(path: str | Path, stage: VersionedStage, optimizer: Optimizer | None
         load_optimizer(optimizer, store, flat)
     if (rng := flat.get(f"rng/{stage.stage_index}")) is not None:
         torch.set_rng_state(rng)
+    if (rng := flat.get(f"rng-cuda/{stage.stage_index}")) is not None and stage.device.type == "cuda":
+        torch.cuda.set_rng_state(rng, stage.device)
     if stage.is_last:
         result.losses += flat["losses"]
     result.norms += flat["norms"]
-    return step
 
 
 def losses_in(path: str | Path) -> list[float]:
     """Training loss of every step that a checkpoint has done."""
-    reader = FileSystemReader(path)
-    key = f"losses{JSON_MARK}"
-    item = reader.read_metadata().state_dict_metadata[key]
-    assert isinstance(item, TensorStorageMetadata)
-    encoded = {key: torch.empty(item.size, dtype=item.properties.dtype)}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        dcp.load(encoded, storage_reader=reader, planner=DefaultLoadPlanner(flatten_state_dict=False), no_dist=True)
-    losses = _decode(encoded)["losses"]
+    losses = _load(path, lambda key: key == f"losses{JSON_MARK}")["losses"]
     assert isinstance(losses, list)
     return losses
-
-
-def _belongs(key: str, store: VersionStore, stage: VersionedStage) -> bool:
-    kind, _, rest = key.removesuffix(JSON_MARK).partition("/")
-    if kind == "weights":
-        return rest.split("/", 1)[1] in store.handles
-    if kind in ("master", "group"):
-        return rest in store.handles
-    if kind == "state":
-        return rest.rsplit("/", 1)[0] in store.handles
-    if kind == "rng":
-        return rest == str(stage.stage_index)
-    named = re.search(r"/#([^/]+)", rest)
-    return named is None or named[1] in store.handles
-
-
-def _check_parameters(metadata: Mapping[str, Any], store: VersionStore) -> None:
-    saved = {key.split("/", 2)[2]: item for key, item in metadata.items() if key.startswith("weights/")}
-    for name, handle in store.handles.items():
-        if name not in saved:
-            raise InputError(f"resume: the checkpoint has no weights of {name}; the model has changed")
-        if saved[name].size != handle.shape:
-            raise InputError(
-                f"resume: {name} has shape {tuple(saved[name].size)} in the checkpoint and {tuple(handle.shape)} here"
-            )
-
-
-def load_optimizer(optimizer: Optimizer, store: VersionStore, flat: Mapping[str, Any]) -> None:
-    """The inverse of :func:`optimizer_state`, for the parameters that this optimizer holds."""
-    names = _positions(optimizer, store)
-    positions = {name: position for position, name in enumerate(names)}
-    new = optimizer.state_dict()
-    state: dict[int, dict[str, Any]] = {}
-    for key, value in flat.items():
-        if key.startswith("state/"):
-            name, field = key.split("/", 1)[1].rsplit("/", 1)
-            state.setdefault(positions[name], {})[field] = value
-    groups = []
-    for group in new["param_groups"]:
-        shared = [flat[f"group/{names[position]}"] for position in group["params"]]
-        if unknown := sorted({key for values in shared for key in values} - set(group)):
-            raise InputError(
-                f"resume: the checkpoint's optimizer has {', '.join(unknown)} among its settings, this one "
-                f"({type(optimizer).__name__}) has not"
-            )
-        if any(values != shared[0] for values in shared):
-            raise InputError("resume: parameters of one group were saved with different settings")
-        as_here = {
-            key: tuple(value) if isinstance(group.get(key), tuple) else value
-            for key, value in (shared[0] if shared else {}).items()
-        }
-        groups.append(group | as_here)
-    saved: dict[str, Any] = {"state": state, "param_groups": groups}
-    wrappers = {key.split("/", 2)[1] for key in flat if key.startswith("extra/")}
-    if wrappers != set(new) - {"state", "param_groups"}:
-        raise InputError(
-            f"resume: the checkpoint's optimizer has {', '.join(sorted(wrappers)) or 'no'} wrappers, this one "
-            f"{', '.join(sorted(set(new) - {'state', 'param_groups'})) or 'none'}"
-        )
-    for wrapper in wrappers:
-        saved[wrapper] = _unflatten(f"extra/{wrapper}", flat, positions)
-    if wrappers:
-        optimizer.load_state_dict(saved)
-    else:
-        load_exactly(optimizer, saved)

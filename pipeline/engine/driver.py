@@ -52,7 +52,7 @@ class DataReader:
         self._ahead: dict[int, tuple[Tensor, Tensor] | Exception] = {}
 
     def read_ahead(self, j: int) -> None:
-        """Get microbatch j before it is asked for, while there is nothing else to do; an error waits until then."""
+        """Get microbatch j before it is asked for, ahead of a wait; an error waits until it is."""
         if j not in self._ahead:
             try:
                 self._ahead[j] = self._read(j, count=True)
@@ -78,7 +78,7 @@ class DataReader:
                     )
         if count:
             for sha, t in zip(self._hashes, pair, strict=True):
-                sha.update(t.cpu().contiguous().numpy().tobytes())
+                sha.update(t.cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
         inputs, targets = (t.to(self.device) for t in pair)
         if self.compute is not None and inputs.is_floating_point():
             inputs = inputs.to(self.compute)
@@ -118,13 +118,7 @@ class StreamingDriver(PipelineScheduleSingle):
         m, steps = schedule.microbatches, self.job.steps
         reader = DataReader(self.job.data, stage.device, self.job.compute)
         self._prepare(reader, start * m)
-
-        def idle() -> None:  # j is the microbatch that is waited for
-            ahead = j + 1 if stage.is_last else self._next_forward
-            if (stage.is_first or stage.is_last) and ahead < steps * m:
-                reader.read_ahead(ahead)
-
-        forwards, backwards = (self._receives(kind, start * m, steps * m, idle) for kind in ("forward", "backward"))
+        forwards, backwards = (self._receives(kind, start * m, steps * m) for kind in ("forward", "backward"))
         self._in_flight: deque[int] = deque()
         self._next_forward = start * m
         self._pending: deque[Pending] = deque()
@@ -138,8 +132,10 @@ class StreamingDriver(PipelineScheduleSingle):
                 if stage.is_first or stage.is_last:
                     inputs, targets = reader(j)
                 self._settle(schedule.version(s, j))
+                if stage.is_last and not stage.is_first and (j + 1) % m:  # the next batch waits for its own first one
+                    reader.read_ahead(j + 1)
                 next(forwards, None)
-                begin = time.perf_counter()
+                begin = self._now()
                 output, version = stage.forward_microbatch(j, (inputs,) if stage.is_first else ())
                 if stage.is_last:
                     loss_of[j] = self._loss(output, targets)
@@ -151,8 +147,10 @@ class StreamingDriver(PipelineScheduleSingle):
                 self._next_forward = j + 1
                 result.peak_in_flight = max(result.peak_in_flight, len(self._in_flight))
             elif kind == "backward":
+                if stage.is_first and not stage.is_last and self._next_forward < steps * m:
+                    reader.read_ahead(self._next_forward)
                 next(backwards, None)
-                begin = time.perf_counter()
+                begin = self._now()
                 version = stage.backward_microbatch(j, loss_of.pop(j, None))
                 self._note(kind, j, k, version, begin)
                 self.gradient_messages.send(stage.get_bwd_send_ops(j % stage.slots))
@@ -183,14 +181,21 @@ class StreamingDriver(PipelineScheduleSingle):
         return loss
 
     def _note(self, kind: Kind, j: int, k: int, version: int, begin: float) -> float:
-        """An event of the trace; returns when it ended, on a GPU when the device was done."""
-        if self._on_gpu:
-            torch.cuda.synchronize(self.stage.device)
-        end = time.perf_counter()
+        """An event of the trace; returns when it ended."""
+        end = self._now()
         if kind != "step":
             self.result.busy += end - begin
         self._trace.append((kind, self.stage.stage_index, j, k, version, begin, end))
         return end
+
+    def _now(self) -> float:
+        """The time; on a GPU when what was asked of this stage's stream is done, data it waits for included.
+
+        Other streams are left alone: a receive that is posted ahead ends only when a neighbour has gone on.
+        """
+        if self._on_gpu:
+            torch.cuda.current_stream(self.stage.device).synchronize()
+        return time.perf_counter()
 
     def _prepare(self, reader: DataReader, j: int) -> None:
         """Let torch find the shapes of the messages and allocate the ring's buffers (runs one forward, no step)."""
@@ -204,11 +209,8 @@ class StreamingDriver(PipelineScheduleSingle):
         for buffer, before in buffers:
             buffer.copy_(before)
 
-    def _receives(self, kind: str, first: int, stop: int, idle: Callable[[], None]) -> Iterator[None]:
-        """Waits, each time it is advanced, for the next message of one direction; keeps one more posted ahead.
-
-        idle: called where the message is not there yet.
-        """
+    def _receives(self, kind: str, first: int, stop: int) -> Iterator[None]:
+        """Waits, each time it is advanced, for the next message of one direction; keeps one more posted ahead."""
         stage = self.stage
         if (kind == "forward" and stage.is_first) or (kind == "backward" and stage.is_last):
             return
@@ -219,8 +221,6 @@ class StreamingDriver(PipelineScheduleSingle):
             while j + len(posted) < min(j + 2, stop):
                 posted.append(direction.receive(ops((j + len(posted)) % stage.slots)))
             for message in posted.popleft():
-                if not message.done():
-                    idle()
                 message.wait()
             yield
 

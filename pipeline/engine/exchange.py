@@ -116,7 +116,7 @@ class BatchExchange:
         counted = [g for name, g in sorted(gradients.items()) if self.tied.get(name, [self.stage])[0] == self.stage]
         zero = torch.zeros((), dtype=torch.float64)
         if self.clip_norm == math.inf:
-            return torch.stack([zero, *(g.abs().max().double().cpu() for g in counted)]).max()
+            return torch.stack([zero, *(g.abs().max().double().cpu() for g in counted if g.numel())]).max()
         return torch.stack([zero, *(g.double().square().sum().cpu() for g in counted)]).sum()
 
     def _combine(self, sizes: list[Tensor]) -> Tensor:

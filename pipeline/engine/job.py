@@ -24,7 +24,7 @@ NORMS = (2.0, math.inf)
 
 
 class Data(Protocol):
-    """Microbatches by global index; the same index is always the same microbatch."""
+    """Microbatches by global index; the same index is always the same microbatch, in tensors that stay as they are."""
 
     def microbatch(self, j: int) -> tuple[Tensor, Tensor]:
         """Inputs and targets of microbatch j; shapes and dtypes do not depend on j."""

@@ -200,7 +200,11 @@ class WorkerPool:
                 pipe.send(job)
         except OSError:
             pass  # a dead worker: the wait below finds out which and why
-        replies = self._collect("done", None, on_step)
+        try:
+            replies = self._collect("done", None, on_step)
+        except BaseException:  # of on_step, or Ctrl-C: the next job would be answered with results of this one
+            self.kill()
+            raise
         return gather([torch.load(io.BytesIO(reply), weights_only=False) for reply in replies])
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -16,6 +17,7 @@ from pipeline.engine.exchange import BatchExchange
 from pipeline.engine.job import Job
 from pipeline.engine.result import StageResult
 from pipeline.engine.stage import VersionedStage
+from pipeline.engine.state import fresh_settings
 from pipeline.engine.stock import run_stock
 from pipeline.engine.transport import Direction
 from pipeline.errors import InputError
@@ -49,12 +51,14 @@ class Share:
     """What of the model belongs to a stage.
 
     module: its layers; names: of its parameters in the whole model, where a tied weight goes by another layer's name;
-    tied: name of every weight that several stages hold -> these stages.
+    tied: name of every weight that several stages hold -> these stages; parameters: name -> [shape, dtype] of the whole
+    model, JSON-ready.
     """
 
     module: LayerStack
     names: dict[str, str]
     tied: dict[str, list[int]]
+    parameters: dict[str, list[Any]]
 
 
 def share_of(job: Job, stage: int) -> Share:
@@ -72,10 +76,12 @@ def share_of(job: Job, stage: int) -> Share:
     first_name: dict[int, str] = {}
     holders: dict[str, set[int]] = {}
     names = {}
+    parameters: dict[str, list[Any]] = {}
     for index, layer in enumerate(layers):
         for name, parameter in layer.named_parameters(remove_duplicate=False):
             local = f"layers.{index}.{name}"
             known = first_name.setdefault(id(parameter), local)
+            parameters[known] = [list(parameter.shape), str(parameter.dtype)]
             holders.setdefault(known, set()).add(stage_of[index])
             if stage_of[index] == stage and known != local:
                 names[local] = known
@@ -83,7 +89,7 @@ def share_of(job: Job, stage: int) -> Share:
     for name in tied:
         job.schedule.refuse_without_slack("tied weights", name)
     mine: dict[int, nn.Module] = {index: layers[index] for index in parts[stage]}
-    return Share(LayerStack(mine, job.seed, job.recompute), names, tied)
+    return Share(LayerStack(mine, job.seed, job.recompute), names, tied, parameters)
 
 
 def run_stage(
@@ -102,20 +108,27 @@ def run_stage(
         return run_stock(job, rank, device, share, on_step)
     stage = VersionedStage(share.module, rank, job.schedule, device, share.names, job.compute, job.confirm)
     store = stage.store
-    optimizer = None
+    optimizer, fresh = None, {}
     if any(handle.requires_grad for handle in store.handles.values()):
         optimizer = job.optimizer(list(store.handles.items()))
+        if job.checkpoints is not None:
+            fresh = fresh_settings(optimizer, store)
     exchange = BatchExchange(
         groups.control, rank, job.schedule.stages, share.tied, store.handles, job.clip, job.clip_norm
     )
-    directions = [Direction(group, staged) for group in (groups.forward, groups.backward)]
+    keep = max(job.schedule.in_flight(s) for s in range(job.schedule.stages)) + 1
+    directions = [Direction(group, staged, keep) for group in (groups.forward, groups.backward)]
     driver = StreamingDriver(stage, job, directions[0], directions[1], exchange)
     start = 0
     if job.resume is not None:
         manifest = checkpoint.read_manifest(job.resume)
         checkpoint.check_fits(manifest, job)
-        start = checkpoint.restore(job.resume, stage, optimizer, driver.result)
+        checkpoint.check_parameters(manifest, share.parameters)
+        start = manifest["step"]
+        checkpoint.restore(job.resume, start, stage, optimizer, driver.result)
     save = None
     if job.checkpoints is not None:
-        save = checkpoint.Saver(job, stage, optimizer, groups.control, driver.result).save
+        save = checkpoint.Saver(
+            job, stage, optimizer, groups.control, driver.result, share.parameters, fresh
+        ).save
     return driver.run(optimizer, start, Hooks(on_step, on_action, save))

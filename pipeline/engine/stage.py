@@ -120,13 +120,15 @@ class VersionedStage(PipelineStage):
         tags, used = self.store.tags, self._used
         for layer in self.module.layers.values():
             places = [
-                (owner._parameters, attribute) for owner in layer.modules() for attribute in owner._parameters
+                (owner._parameters, attribute)
+                for owner in layer.modules()
+                for attribute, parameter in owner._parameters.items()
+                if parameter is not None and parameter.numel()
             ]
 
             def note(module: nn.Module, args: Any, places: list[Any] = places) -> None:
                 for parameters, attribute in places:
-                    if (parameter := parameters[attribute]) is not None:
-                        used.add(tags[parameter.data_ptr()])
+                    used.add(tags[parameters[attribute].data_ptr()])
 
             if places:
                 layer.register_forward_pre_hook(note)
@@ -142,7 +144,7 @@ class VersionedStage(PipelineStage):
             used.add(tags[leaf.data_ptr()])
 
         for leaf in leaves.values():
-            if leaf.requires_grad:
+            if leaf.requires_grad and leaf.numel():
                 leaf.register_post_accumulate_grad_hook(note)
 
     def _one_tag(self, kind: str, j: int, bound: int) -> int:

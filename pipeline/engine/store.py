@@ -91,7 +91,8 @@ class VersionStore:
         self._slots[slot.version] = slot
         self.peak = max(self.peak, len(self._slots))
         for leaf in slot.leaves.values():
-            self.tags[leaf.data_ptr()] = slot.version
+            if leaf.numel():  # nothing has no address
+                self.tags[leaf.data_ptr()] = slot.version
         if self.confirm:
             self._checksums[slot.version] = _checksum(slot.leaves)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 
 import torch
@@ -66,20 +67,21 @@ class Message:
             with torch.no_grad():
                 self.target.copy_(self.host)
 
-    def done(self) -> bool:
-        return self.work.is_completed()
-
 
 class Direction:
     """Messages one way through the pipeline, in a process group of their own.
 
     With one group for activations and one for gradients, what waits for what is exactly the data dependency.
+
+    keep: messages that may be under way at a time. No stage runs further ahead of its neighbour, so the one before
+    these has been taken and waiting for it does not block; gloo lets go of a message only when it is waited for.
     """
 
-    def __init__(self, group: dist.ProcessGroup, staged: bool) -> None:
+    def __init__(self, group: dist.ProcessGroup, staged: bool, keep: int) -> None:
         self.group = group
         self.staged = staged
-        self._sent: list[Message] = []
+        self.keep = keep
+        self._sent: deque[Message] = deque()
 
     def receive(self, ops: list[dist.P2POp]) -> list[Message]:
         """Post the receives that a stage asks for (its ``get_*_recv_ops``)."""
@@ -96,8 +98,9 @@ class Direction:
         return posted
 
     def send(self, ops: list[dist.P2POp]) -> None:
-        """Post the sends of a stage (its ``get_*_send_ops``); finished ones are let go of."""
-        self._sent = [message for message in self._sent if not message.done()]
+        """Post the sends of a stage (its ``get_*_send_ops``), and let go of those that have been taken."""
+        while len(self._sent) > self.keep:
+            self._sent.popleft().wait()
         for op in ops:
             host = op.tensor.detach().contiguous()
             if self.staged:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import threading
@@ -123,17 +124,18 @@ def _report(error: BaseException, rank: int, step: int, pipe: Connection) -> Non
 
 
 def first_cause(error: BaseException) -> BaseException:
-    """The error that others were raised from: torch wraps what a layer raises."""
-    while error.__cause__ is not None:
+    """What a layer has raised, out of what torch's stage makes of it."""
+    while isinstance(error, RuntimeError) and "failed to run" in str(error) and error.__cause__ is not None:
         error = error.__cause__
     return error
 
 
 def is_transport_error(error: BaseException) -> bool:
     """Whether it is second-hand news: a message that did not come because a peer has failed."""
-    text = str(error)
-    return isinstance(error, RuntimeError) and any(
-        sign in text for sign in ("Connection closed", "Connection reset", "Timed out", "gloo", "NCCL", "peer")
+    import torch.distributed as dist
+
+    return isinstance(error, dist.DistError) or (
+        isinstance(error, RuntimeError) and re.search(r"gloo/[\w/]+\.(cc|h)\b", str(error)) is not None
     )
 
 

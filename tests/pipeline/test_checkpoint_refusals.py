@@ -173,7 +173,7 @@ def test_what_an_interrupted_save_left_is_removed_and_nothing_else(tmp_path):
     for name in ("step-00000005.tmp", "step-00000004", "mine.tmp"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "content").write_text("")
-    prepare_folder(Checkpoints(str(tmp_path), 1), str(tmp_path))
+    prepare_folder(Checkpoints(str(tmp_path), 1), None)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.tmp", "step-00000004"]
     assert complete_checkpoints(tmp_path) == []
 

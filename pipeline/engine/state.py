@@ -1,0 +1,197 @@
+"""What one stage of a run keeps, under the names of the whole model: flat, so that another partition finds its own.
+
+    weights/<version>/<name>    master/<name>    state/<name>/<key>    group/<name>    fresh/<name>
+    extra/<wrapper>/...         losses           norms                 rng/<stage>     rng-cuda/<stage>
+
+What is no tensor becomes the bytes of its JSON, or is refused: nothing changes its type on the way, and loading it runs
+no code.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+
+from pipeline.engine.stage import VersionedStage
+from pipeline.engine.store import VersionStore
+from pipeline.errors import InputError, RunError
+from pipeline.optim.wrapper import load_exactly, parameters_of
+
+JSON_MARK = "|json"
+#: Entries of an optimizer's group that say which parameters it has.
+NAMING = {"params", "param_names"}
+
+
+def stage_state(stage: VersionedStage, optimizer: Optimizer | None, step: int) -> dict[str, Any]:
+    """What stage s keeps after ``step`` optimizer steps: flat, tensors and plain objects."""
+    store, schedule, s = stage.store, stage.schedule, stage.stage_index
+    needed = schedule.version(s, step * schedule.microbatches)
+    state: dict[str, Any] = {f"rng/{s}": torch.get_rng_state()}
+    if stage.device.type == "cuda":
+        state[f"rng-cuda/{s}"] = torch.cuda.get_rng_state(stage.device)
+    for version in store.versions:
+        if version >= needed:
+            for name, leaf in store.leaves(version).items():
+                state[f"weights/{version}/{name}"] = leaf.detach()
+    if store.masters:
+        state |= {f"master/{name}": handle.detach() for name, handle in store.handles.items()}
+    if optimizer is not None:
+        state |= optimizer_state(optimizer, store)
+    return state
+
+
+def fresh_settings(optimizer: Optimizer, store: VersionStore) -> dict[str, list[str]]:
+    """Names of the settings that an optimizer has before its first step, by parameter: what kind of optimizer it is."""
+    names = _positions(optimizer, store)
+    groups = optimizer.state_dict()["param_groups"]
+    return {names[position]: sorted(set(group) - NAMING) for group in groups for position in group["params"]}
+
+
+def optimizer_state(optimizer: Optimizer, store: VersionStore) -> dict[str, Any]:
+    """An optimizer's state_dict, keyed by parameter names instead of positions."""
+    names = _positions(optimizer, store)
+    saved = optimizer.state_dict()
+    state: dict[str, Any] = {}
+    for position, values in saved["state"].items():
+        for key, value in values.items():
+            state[f"state/{names[position]}/{key}"] = value
+    for group in saved["param_groups"]:
+        shared = {key: value for key, value in group.items() if key not in NAMING}
+        state |= {f"group/{names[position]}": shared for position in group["params"]}
+    for wrapper, own in saved.items():
+        if wrapper not in ("state", "param_groups"):
+            state |= dict(_flatten(f"extra/{wrapper}", own, names))
+    return state
+
+
+def _positions(optimizer: Optimizer, store: VersionStore) -> list[str]:
+    """Name of each parameter of the optimizer, by its position in a state_dict."""
+    name_of = {id(handle): name for name, handle in store.handles.items()}
+    positions = []
+    for p in parameters_of(optimizer):
+        if id(p) not in name_of:
+            raise RunError("the optimizer holds a parameter that it was not given: its state cannot be saved by name")
+        positions.append(name_of[id(p)])
+    return positions
+
+
+def _flatten(prefix: str, value: Any, names: list[str]) -> Iterator[tuple[str, Any]]:
+    """Leaves of nested dicts and lists as ``prefix/key/...``; integer keys are positions of parameters."""
+    if isinstance(value, dict):
+        yield f"{prefix}/", "dict"
+        for key, inner in value.items():
+            yield from _flatten(f"{prefix}/{f'#{names[key]}' if isinstance(key, int) else key}", inner, names)
+    elif isinstance(value, (list, tuple)):
+        yield f"{prefix}/", len(value)
+        for index, inner in enumerate(value):
+            yield from _flatten(f"{prefix}/[{index}]", inner, names)
+    else:
+        yield prefix, value
+
+
+def _unflatten(prefix: str, flat: Mapping[str, Any], positions: Mapping[str, int]) -> Any:
+    if f"{prefix}/" not in flat:
+        return flat[prefix]
+    shape = flat[f"{prefix}/"]
+    if shape != "dict":
+        return [_unflatten(f"{prefix}/[{index}]", flat, positions) for index in range(shape)]
+    own = len(prefix) + 1
+    keys: dict[str, None] = {}
+    for key in flat:
+        if key.startswith(f"{prefix}/") and len(key) > own:
+            keys[key[own:].split("/", 1)[0]] = None
+    return {
+        positions[key[1:]] if key[0] == "#" else key: _unflatten(f"{prefix}/{key}", flat, positions)
+        for key in keys
+        if key[0] != "#" or key[1:] in positions
+    }
+
+
+def encode(state: Mapping[str, Any]) -> dict[str, Tensor]:
+    """Host tensors only. Raises RunError naming what would not come back as it is."""
+    encoded = {}
+    for key, value in state.items():
+        if isinstance(value, Tensor):
+            encoded[key] = value.detach().cpu().clone()
+            continue
+        if key.startswith("group/"):  # a tuple of an optimizer's setting is made one again
+            value = {name: list(item) if isinstance(item, tuple) else item for name, item in value.items()}
+        try:
+            text = json.dumps(value)
+        except (TypeError, ValueError):
+            text = ""
+        if not text or repr(json.loads(text)) != repr(value):
+            raise RunError(f"{key} = {value!r}: a checkpoint keeps tensors and plain values, with strings as keys")
+        encoded[key + JSON_MARK] = torch.frombuffer(bytearray(text.encode()), dtype=torch.uint8)
+    return encoded
+
+
+def decode(encoded: Mapping[str, Tensor]) -> dict[str, Any]:
+    """The inverse of :func:`encode`."""
+    return {
+        key.removesuffix(JSON_MARK): json.loads(bytes(value.numpy())) if key.endswith(JSON_MARK) else value
+        for key, value in encoded.items()
+    }
+
+
+def belongs(key: str, store: VersionStore, stage: VersionedStage) -> bool:
+    """Whether a stage needs this entry of a checkpoint."""
+    kind, _, rest = key.removesuffix(JSON_MARK).partition("/")
+    if kind == "weights":
+        return rest.split("/", 1)[1] in store.handles
+    if kind in ("master", "group", "fresh"):
+        return rest in store.handles
+    if kind == "state":
+        return rest.rsplit("/", 1)[0] in store.handles
+    if kind in ("rng", "rng-cuda"):
+        return rest == str(stage.stage_index)
+    named = re.search(r"/#([^/]+)", rest)
+    return named is None or named[1] in store.handles
+
+
+def load_optimizer(optimizer: Optimizer, store: VersionStore, flat: Mapping[str, Any]) -> None:
+    """The inverse of :func:`optimizer_state`, for the parameters that this optimizer holds."""
+    names = _positions(optimizer, store)
+    positions = {name: position for position, name in enumerate(names)}
+    new = optimizer.state_dict()
+    state: dict[int, dict[str, Any]] = {}
+    for key, value in flat.items():
+        if key.startswith("state/"):
+            name, field = key.split("/", 1)[1].rsplit("/", 1)
+            state.setdefault(positions[name], {})[field] = value
+    for name, mine in fresh_settings(optimizer, store).items():
+        theirs = flat[f"fresh/{name}"]
+        if theirs != mine:
+            raise InputError(
+                f"resume: the checkpoint's optimizer has the settings {', '.join(theirs)} for {name}, this one "
+                f"({type(optimizer).__name__}) {', '.join(mine)}"
+            )
+    groups = []
+    for group in new["param_groups"]:
+        shared = [flat[f"group/{names[position]}"] for position in group["params"]]
+        if any(values != shared[0] for values in shared):
+            raise InputError("resume: parameters of one group were saved with different settings")
+        as_here = {
+            key: tuple(value) if isinstance(group.get(key), tuple) else value
+            for key, value in (shared[0] if shared else {}).items()
+        }
+        groups.append(group | as_here)
+    saved: dict[str, Any] = {"state": state, "param_groups": groups}
+    wrappers = {key.split("/", 2)[1] for key in flat if key.startswith("extra/")}
+    if wrappers != set(new) - {"state", "param_groups"}:
+        raise InputError(
+            f"resume: the checkpoint's optimizer has {', '.join(sorted(wrappers)) or 'no'} wrappers, this one "
+            f"{', '.join(sorted(set(new) - {'state', 'param_groups'})) or 'none'}"
+        )
+    for wrapper in wrappers:
+        saved[wrapper] = _unflatten(f"extra/{wrapper}", flat, positions)
+    if wrappers:
+        optimizer.load_state_dict(saved)
+    else:
+        load_exactly(optimizer, saved)
