@@ -84,7 +84,8 @@ def add_tau(parser: argparse.ArgumentParser) -> None:
 def add_training_options(parser: argparse.ArgumentParser) -> None:
     """Schedule, optimizer, model, data, checkpoints and output of a run."""
     add = parser.add_argument
-    add("--schedule", default="pipedream-2bw", metavar="NAME", help="default: pipedream-2bw; a wrong one lists all")
+    add("--schedule", default="pipedream-2bw", metavar="NAME", help="gpipe, 1f1b, pipedream, pipedream-vertical-sync, "
+        "pipedream-2bw (default), uniform")  # fmt: skip
     add("--stages", type=integer(1), metavar="S", help="pipeline stages, one process each (default: 2; under "
         "torchrun the number of processes)")  # fmt: skip
     add(
@@ -114,7 +115,8 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
     add("--corpus", metavar="PATH", help="file or folder of text to train on (default: Shakespeare)")
     add("--device", default="auto", metavar="NAME", help="auto (default), cpu, cuda")
     add("--transport", default="auto", metavar="NAME", help="auto (default), gloo, nccl")
-    add("--check-oracle", action="store_true", help="compare every parameter at every step with the oracle")
+    add("--check-oracle", action="store_true", help="compare every parameter at every step with the oracle "
+        "(with --clip, or --tied on several stages: in float64)")  # fmt: skip
     add("--newest-loss-every", type=integer(1), metavar="N", help="every N steps, the loss at the newest weights too")
     add("--out", metavar="DIR", help="folder for results: run.json, steps.jsonl, events.json, trace.json, weights.pt")
     add("--overwrite", action="store_true", help="empty an earlier result folder first")
@@ -176,7 +178,8 @@ def take_over(args: argparse.Namespace, recorded: Mapping[str, Any], given: Coll
         if name not in vars(args):
             continue
         if name in given and name not in FREE_AT_RESUME and getattr(args, name) != value:
-            raise InputError(f"{name} = {getattr(args, name)!r}: the run in {args.out!r} has {value!r}")
+            theirs = "was started without it" if value is None else f"has {value!r}"
+            raise InputError(f"{name} = {getattr(args, name)!r}: the run in {args.out!r} {theirs}; leave it out")
         if name not in given and name not in ("json", "out", "overwrite", "resume", "port"):
             setattr(args, name, value)
 

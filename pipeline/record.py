@@ -199,8 +199,12 @@ def _row(k: int, loss: float) -> str:
 
 
 def summarise(made: Plan, result: RunResult, seconds: float, args: argparse.Namespace) -> dict[str, Any]:
-    """The run in numbers, JSON-ready; with ``check_oracle`` the oracle runs here."""
+    """The run in numbers, JSON-ready; with ``check_oracle`` the oracle runs here.
+
+    ``losses`` has every step; what is read from the trace or the clock begins with step ``resumed_from``.
+    """
     from pipeline.delays import delays_per_microbatch, optimizer_step_delay
+    from pipeline.optim.recipes import default_lr
     from pipeline.run import losses_at_newest
     from pipeline.training import held_out_loss
 
@@ -214,11 +218,13 @@ def summarise(made: Plan, result: RunResult, seconds: float, args: argparse.Name
         "steps": config.steps,
         "resumed_from": done,
         "optimizer": config.optimizer,
+        "lr": default_lr(config.optimizer) if config.lr is None else config.lr,
         "correction": config.correction,
         "clip": config.clip,
         "seed": config.seed,
         "dtype": config.dtype,
         "corpus": corpus.describe(),
+        "settings": settings_of(args),
         "optimizer_step_delay": optimizer_step_delay(result.events),
         "delay_histogram": {str(delay): histogram[delay] for delay in sorted(histogram)},
         "peak_versions": result.peak_versions,

@@ -67,7 +67,7 @@ class TrainConfig:
             raise InputError(f"seed = {self.seed!r}: allowed are integers of at least 0")
         if self.correction not in CORRECTIONS:
             raise InputError(f"correction = {self.correction!r}: allowed are {', '.join(CORRECTIONS)}")
-        if not self.plan.runs_on_engine:
+        if self.schedule not in RUNS_ON_ENGINE:
             raise InputError(f"schedule = {self.schedule!r}: the engine runs {', '.join(RUNS_ON_ENGINE)}")
         if self.model.tied and self.stages > 1:
             self.plan.refuse_without_slack("tied", True)

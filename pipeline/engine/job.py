@@ -93,7 +93,19 @@ class Job:
     resume: str | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.schedule, Schedule):
+            raise InputError(f"schedule = {self.schedule!r}: allowed is what make_schedule returns")
+        for field in ("layers", "optimizer", "loss"):
+            if not callable(getattr(self, field)):
+                raise InputError(f"{field} = {getattr(self, field)!r}: allowed is a function, see Job")
+        if not callable(getattr(self.data, "microbatch", None)):
+            raise InputError(f"data = {type(self.data).__name__}: allowed are objects with a method microbatch(j)")
+        if self.compute is not None and not getattr(self.compute, "is_floating_point", False):
+            raise InputError(f"compute = {self.compute!r}: allowed are None and floating-point dtypes of torch")
         positive_integer("steps", self.steps)
+        every = self.snapshot_every
+        if isinstance(every, bool) or not isinstance(every, int) or every < 0:
+            raise InputError(f"snapshot_every = {every!r}: allowed are integers of at least 0")
         for field, allowed in (("reduction", REDUCTIONS), ("driver", DRIVERS), ("clip_norm", NORMS)):
             if getattr(self, field) not in allowed:
                 raise InputError(f"{field} = {getattr(self, field)!r}: allowed are {', '.join(map(str, allowed))}")
@@ -110,8 +122,15 @@ class Job:
                 raise InputError(f"schedule = {self.schedule.name!r}: torch's own schedules here are gpipe, 1f1b")
             if self.clip is not None or self.compute is not None or self.checkpoints or self.resume:
                 raise InputError("driver = 'torch': allowed without clip, compute, checkpoints and resume")
-        if self.parts is not None and len(self.parts) != self.schedule.stages:
-            raise InputError(f"parts has {len(self.parts)} entries: the schedule has {self.schedule.stages} stages")
+        if self.parts is not None:
+            if len(self.parts) != self.schedule.stages:
+                raise InputError(f"parts has {len(self.parts)} entries: the schedule has {self.schedule.stages} stages")
+            if not all(isinstance(part, range) and len(part) for part in self.parts) or not self._in_order():
+                raise InputError(f"parts = {self.parts!r}: allowed are ranges that hold every layer once, in order")
+
+    def _in_order(self) -> bool:
+        every = [index for part in self.parts or () for index in part]
+        return every == list(range(len(every)))
 
     @property
     def scale(self) -> float:
@@ -123,7 +142,8 @@ class Job:
         for field in fields(self):
             value = getattr(self, field.name)
             try:
-                pickle.dumps(value)
+                if not isinstance(value, (int, str, float, type(None))):
+                    pickle.dumps(value)
             except Exception as error:  # noqa: BLE001 - whatever pickling runs into
                 raise InputError(
                     f"{field.name} = {_named(value)}: cannot be sent to a worker process "

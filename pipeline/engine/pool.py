@@ -6,6 +6,7 @@ import contextlib
 import io
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 import time
@@ -196,8 +197,9 @@ class WorkerPool:
             prepare_folder(job.checkpoints, job.resume)
         self._steps, self._busy, self._began = [0] * self.stages, [0.0] * self.stages, time.monotonic()
         try:
+            sent = pickle.dumps(job)  # by value: a worker that dies must not be waited for with a file descriptor
             for pipe in self._pipes:
-                pipe.send(job)
+                pipe.send(sent)
         except OSError:
             pass  # a dead worker: the wait below finds out which and why
         try:
@@ -253,7 +255,7 @@ class WorkerPool:
             return None
         code = process.exitcode
         how = f"was killed by {signal.Signals(-code).name}" if code and code < 0 else f"ended with exit code {code}"
-        if not self._ready:
+        if not self._ready and (code or 0) >= 0:
             how += " before it was ready (does the script start its training under if __name__ == '__main__':?)"
         return ("error", rank, self._steps[rank], f"the worker {how}", "", False)
 

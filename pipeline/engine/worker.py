@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import signal
 import sys
@@ -79,7 +80,8 @@ def main(settings: WorkerSettings, pipe: Connection) -> None:
         )
         groups = Groups.make(timeout)
         pipe.send(("ready", settings.rank))
-        while (job := pipe.recv()) is not None:
+        while (sent := pipe.recv()) is not None:
+            job = pickle.loads(sent)
             progress["step"] = 0
 
             def on_action(k: int) -> None:
@@ -116,7 +118,7 @@ def _report(error: BaseException, rank: int, step: int, pipe: Connection) -> Non
     secondhand = is_transport_error(root)
     if secondhand:
         time.sleep(0.5)  # let the peer's own report go first
-    text = " ".join(str(root).split())
+    text = " ".join([*str(root).split(), *(f"[{note}]" for note in getattr(root, "__notes__", []))])
     try:
         pipe.send(("error", rank, step, f"{type(root).__name__}: {text}", traceback.format_exc(), secondhand))
     except OSError:
@@ -125,7 +127,7 @@ def _report(error: BaseException, rank: int, step: int, pipe: Connection) -> Non
 
 def first_cause(error: BaseException) -> BaseException:
     """What a layer has raised, out of what torch's stage makes of it."""
-    while isinstance(error, RuntimeError) and "failed to run" in str(error) and error.__cause__ is not None:
+    while isinstance(error, RuntimeError) and "failed to run" in str(error).lower() and error.__cause__ is not None:
         error = error.__cause__
     return error
 

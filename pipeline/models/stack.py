@@ -51,8 +51,18 @@ class LayerStack(nn.Module):
         return x
 
     def _run(self, index: int, layer: nn.Module, microbatch: int, x: Tensor) -> Tensor:
-        if self.seed is None:
-            return layer(x)
+        try:
+            y = layer(x) if self.seed is None else self._seeded(index, layer, microbatch, x)
+        except Exception as error:
+            error.add_note(f"in layers.{index} ({type(layer).__name__})")
+            raise
+        if not isinstance(y, Tensor):
+            kind = type(y).__name__
+            raise TypeError(f"layers.{index} ({type(layer).__name__}) returns a {kind}; a layer must return one tensor")
+        return y
+
+    def _seeded(self, index: int, layer: nn.Module, microbatch: int, x: Tensor) -> Tensor:
+        assert self.seed is not None
         generators = [torch.default_generator]
         if x.device.type == "cuda":
             generators.append(torch.cuda.default_generators[x.device.index or 0])
@@ -60,7 +70,8 @@ class LayerStack(nn.Module):
         try:
             for generator in generators:
                 generator.manual_seed(layer_seed(self.seed, index, microbatch))
-            return layer(x)
+            y: Tensor = layer(x)
+            return y
         finally:
             for generator, state in zip(generators, before, strict=True):
                 generator.set_state(state)

@@ -19,7 +19,8 @@ from pipeline.engine.checkpoint import (
     read_manifest,
 )
 from pipeline.engine.job import Checkpoints, Job
-from pipeline.errors import InputError
+from pipeline.engine.state import decode, encode
+from pipeline.errors import InputError, RunError
 from tests.pipeline.toys import dense_layers, optimizer, toy_job
 
 pytestmark = pytest.mark.processes
@@ -183,3 +184,19 @@ def test_what_an_interrupted_save_left_is_removed_and_nothing_else(tmp_path):
 def test_impossible_numbers_are_refused(field, value):
     with pytest.raises(InputError, match=f"= {value!r}: allowed are integers of at least 1"):
         Checkpoints("somewhere", **({"every": 1} | {field: value}))
+
+
+@pytest.mark.parametrize(
+    "value", [{0: 1.0}, (1, 2), {"a": (1,)}, {1, 2}, object], ids=["integer keys", "tuple", "nested", "set", "class"]
+)
+def test_state_that_would_come_back_as_something_else_is_refused(value):
+    with pytest.raises(RunError, match="state/w/x = .*: a checkpoint keeps tensors and plain values"):
+        encode({"state/w/x": value})
+
+
+PLAIN = [0.1, float("inf"), float("nan"), True, None, "text", [1, [2.5, None]], {"a": {"b": 1}}]
+
+
+@pytest.mark.parametrize("value", PLAIN, ids=str)
+def test_plain_state_comes_back_as_it_is(value):
+    assert repr(decode(encode({"state/w/x": value}))) == repr({"state/w/x": value})

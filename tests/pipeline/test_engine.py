@@ -48,7 +48,7 @@ def test_2bw_at_two_depths_is_one_trajectory(two_workers):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"schedule": "2bw"}, "schedule '2bw': allowed are"),
+        ({"schedule": "2bw"}, "schedule = '2bw': the engine runs gpipe, 1f1b, "),
         ({"optimizer": "lion9"}, "lion9"),
         ({"correction": "magic"}, "correction = 'magic': allowed are none, error-feedback"),
         ({"stages": 5}, "stages = 5: the model has 4 layers"),

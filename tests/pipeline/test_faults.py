@@ -131,3 +131,32 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path):
     parent.wait()
     parent.stdout.close()
     assert gone(pids)
+
+
+def test_a_callback_that_raises_ends_the_job_and_not_the_next(two_workers):
+    def stop(k: int, loss: float) -> None:
+        raise LookupError("enough")
+
+    with pytest.raises(LookupError, match="enough"):
+        two_workers.run(CONFIG.job(TEXT), stop)
+    two_workers.restart()
+    assert len(two_workers.run(replace(CONFIG, steps=7).job(TEXT)).losses) == 7
+
+
+def test_an_error_that_was_raised_from_another_is_the_one_that_is_read(two_workers):
+    job = CONFIG.job(TEXT)
+    with pytest.raises(RunError, match=r"stage \d of 2, step \d+: ValueError: record 3 of the shard is broken"):
+        two_workers.run(replace(job, data=Chained(job.data)))
+
+
+@dataclass(frozen=True)
+class Chained:
+    """Data whose error has a cause of its own."""
+
+    inner: Any
+
+    def microbatch(self, j: int) -> Any:
+        try:
+            return {}[j] if j == 3 else self.inner.microbatch(j)
+        except KeyError as error:
+            raise ValueError("record 3 of the shard is broken") from error

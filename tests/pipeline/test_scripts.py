@@ -13,6 +13,7 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -57,7 +58,7 @@ def local_layers() -> Any:
         ({"loss": lambda output, target: (output - target).sum()}, "loss = <lambda>: cannot be sent to a worker"),
         ({"layers": local_layers()}, "layers = local_layers.<locals>.build: cannot be sent to a worker process"),
         ({"optimizer": functools.partial(lambda named: None)}, "optimizer = partial: cannot be sent to a worker"),
-        ({"data": (j for j in range(3))}, "data = <genexpr>: cannot be sent to a worker process"),
+        ({"data": SimpleNamespace(microbatch=lambda j: j)}, "data = SimpleNamespace: cannot be sent to a worker"),
     ],
 )
 def test_what_cannot_be_sent_is_named_before_a_process_starts(monkeypatch, changes, message):

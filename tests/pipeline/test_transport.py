@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
-from pipeline.engine.transport import Placement, choose_placement
+from pipeline.engine.transport import Direction, Message, Placement, choose_placement
 from pipeline.errors import InputError
 
 
@@ -44,3 +45,20 @@ def test_impossible_choices_are_refused_in_one_line(arguments, message):
     with pytest.raises(InputError, match=message) as caught:
         choose_placement(**arguments)
     assert "\n" not in str(caught.value)
+
+
+def test_messages_that_have_been_taken_are_let_go():
+    class Work:
+        waited = 0
+
+        def wait(self) -> None:
+            Work.waited += 1
+
+    direction = Direction(None, staged=False, keep=3)  # type: ignore[arg-type]
+    for _ in range(10):
+        direction._sent.append(Message(Work(), torch.zeros(1)))  # type: ignore[arg-type]
+        direction.send([])
+        assert len(direction._sent) <= 3
+    assert Work.waited == 7
+    direction.drain()
+    assert Work.waited == 10 and not direction._sent

@@ -139,7 +139,7 @@ def test_a_killed_run_is_resumed_bit_for_bit(staleproof: Run, tmp_path: Path):
     assert resumed["losses"] == json.loads(whole.stdout)["losses"]
     for words, message in (
         (("--width", "32"), "width = 32: the run in 'run' has 16"),
-        (("--lr", "0.5"), "lr = 0.5: the run in 'run' has None"),
+        (("--lr", "0.5"), "lr = 0.5: the run in 'run' was started without it; leave it out"),
         (("--overwrite",), "overwrite: not with --resume"),
         ((), "steps = 120: the checkpoint has 120 steps done"),
     ):
