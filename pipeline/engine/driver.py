@@ -41,10 +41,11 @@ class Hooks:
 
 
 class DataReader:
-    """Microbatches on the device of a stage, checked against the first one and hashed in the order of use."""
+    """Microbatches on the device of a stage, read a batch at a time, checked against the first and hashed in order."""
 
-    def __init__(self, data: Data, device: torch.device, compute: torch.dtype | None) -> None:
+    def __init__(self, data: Data, microbatches: int, device: torch.device, compute: torch.dtype | None) -> None:
         self.data = data
+        self.microbatches = microbatches
         self.device = device
         self.compute = compute
         self._first: list[tuple[torch.Size, torch.dtype]] = []
@@ -52,18 +53,26 @@ class DataReader:
         self._ahead: dict[int, tuple[Tensor, Tensor] | Exception] = {}
 
     def read_ahead(self, j: int) -> None:
-        """Get microbatch j before it is asked for, ahead of a wait; an error waits until it is."""
-        if j not in self._ahead:
+        """Get microbatch j and the rest of its batch before they are asked for; an error waits until then."""
+        if j in self._ahead:
+            return
+        for i in range(j, j - j % self.microbatches + self.microbatches):
             try:
-                self._ahead[j] = self._read(j, count=True)
+                self._ahead[i] = self._read(i, count=True)
             except Exception as error:  # noqa: BLE001 - raised by the call that needs it
-                self._ahead[j] = error
+                self._ahead[i] = error
+                return
 
-    def __call__(self, j: int, count: bool = True) -> tuple[Tensor, Tensor]:
-        found = self._ahead.pop(j, None)
+    def __call__(self, j: int) -> tuple[Tensor, Tensor]:
+        self.read_ahead(j)
+        found = self._ahead.pop(j)
         if isinstance(found, Exception):
             raise found
-        return self._read(j, count) if found is None else found
+        return found
+
+    def peek(self, j: int) -> tuple[Tensor, Tensor]:
+        """Microbatch j, not counted as used."""
+        return self._read(j, count=False)
 
     def _read(self, j: int, count: bool) -> tuple[Tensor, Tensor]:
         pair = self.data.microbatch(j)
@@ -116,7 +125,7 @@ class StreamingDriver(PipelineScheduleSingle):
         self._hooks = hooks or Hooks()
         self._optimizer = optimizer
         m, steps = schedule.microbatches, self.job.steps
-        reader = DataReader(self.job.data, stage.device, self.job.compute)
+        reader = DataReader(self.job.data, m, stage.device, self.job.compute)
         self._prepare(reader, start * m)
         forwards, backwards = (self._receives(kind, start * m, steps * m) for kind in ("forward", "backward"))
         self._in_flight: deque[int] = deque()
@@ -132,8 +141,6 @@ class StreamingDriver(PipelineScheduleSingle):
                 if stage.is_first or stage.is_last:
                     inputs, targets = reader(j)
                 self._settle(schedule.version(s, j))
-                if stage.is_last and not stage.is_first and (j + 1) % m:  # the next batch waits for its own first one
-                    reader.read_ahead(j + 1)
                 next(forwards, None)
                 begin = self._now()
                 output, version = stage.forward_microbatch(j, (inputs,) if stage.is_first else ())
@@ -201,7 +208,7 @@ class StreamingDriver(PipelineScheduleSingle):
         """Let torch find the shapes of the messages and allocate the ring's buffers (runs one forward, no step)."""
         stage = self.stage
         stage.has_backward = True
-        inputs, targets = reader(j, count=False)
+        inputs, targets = reader.peek(j)
         stage.store.bind(stage.store.newest)
         buffers = [(buffer, buffer.clone()) for buffer in stage.module.buffers()]
         self._initialize_stage((inputs,) if stage.is_first else (), {}, targets if stage.is_last else None)
