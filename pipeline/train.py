@@ -138,7 +138,8 @@ def _run(args: argparse.Namespace, given: set[str], launch: Launch) -> int:
             peers.wait_for_rank_0()
         mine = _same_everywhere(made, args)
         if (other := peers.differing("job", mine)) is not None:
-            raise InputError(f"rank {launch.rank} was given another run, text, torch or checkpoint than {other[:12]}")
+            whom = other.rpartition(" ")[0]
+            raise InputError(f"rank {launch.rank} has other settings, text, torch or checkpoint than {whom}")
         if (other := peers.differing("placement", f"{placement.backend} on {device.type}")) is not None:
             raise InputError(f"transport: rank {launch.rank} would use {placement.backend}, {other}; force it")
         try:
@@ -169,7 +170,8 @@ def _same_everywhere(made: Plan, args: argparse.Namespace) -> str:
 
     from pipeline.record import settings_of
 
-    text = json.dumps([settings_of(args), made.corpus.sha256, torch.__version__, made.job.resume], sort_keys=True)
+    settings = settings_of(args) | {"overwrite": None, "resume": made.job.resume}  # rank 0 alone touches the folder
+    text = json.dumps([settings, made.corpus.sha256, torch.__version__], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
