@@ -166,7 +166,7 @@ class StreamingDriver(PipelineScheduleSingle):
                 if stage.is_last:
                     result.losses.append(batch_loss)
                     batch_loss = 0.0
-                gradients, stage.gradients = stage.gradients, {}
+                gradients = stage.take_gradients()
                 if self.exchange.needed:
                     self._pending.append(self.exchange.post(k, gradients))
                 else:

@@ -43,8 +43,10 @@ class VersionedStage(PipelineStage):
         self.schedule = schedule
         self.store = VersionStore(module, schedule.versions_stored(stage), names, compute, confirm)
         self.slots = schedule.in_flight(stage) + 1  # one more: the next receive is posted ahead
-        #: Gradients of the batch in the works, by parameter name. They belong to the batch, not to a version.
-        self.gradients: dict[str, Tensor] = {}
+        # Gradients of the batch in the works, by parameter name. They belong to the batch, not to a version; while
+        # microbatches of one version follow each other, autograd adds them up on its leaves.
+        self._gradients: dict[str, Tensor] = {}
+        self._holder: dict[str, nn.Parameter] = {}
         self._stashed: dict[int, int] = {}  # microbatch in flight -> the version its forward read
         self._used: set[int] = set()
         self._watched: list[dict[str, nn.Parameter]] = []
@@ -85,7 +87,7 @@ class VersionedStage(PipelineStage):
             )
 
     def backward_microbatch(self, j: int, loss: Tensor | None) -> int:
-        """Backward of microbatch j; adds to :attr:`gradients`. Returns the version tag of the storages that
+        """Backward of microbatch j; adds to the batch's gradients. Returns the version tag of the storages that
         autograd differentiated with respect to and that a recomputation ran on, read while it did so."""
         version = self._stashed.pop(j)
         self.store.bind(version)  # a recomputation must run on the same weights
@@ -95,25 +97,36 @@ class VersionedStage(PipelineStage):
         if self._frozen:
             self.fwd_cache.pop(j % self.slots)
             return self._one_tag("backward", j, version)
-        if not self.store.masters:
-            for name, leaf in leaves.items():
-                leaf.grad = self.gradients.get(name)
+        if leaves is not self._holder:
+            self._collect()
+            if not self.store.masters:
+                for name, gradient in self._gradients.items():
+                    leaves[name].grad = gradient
+            self._holder = leaves
         self.backward_one_chunk(j % self.slots, loss=loss)
-        for name, leaf in leaves.items():
-            gradient = leaf.grad
-            if gradient is not None:
-                self._add(name, gradient)
-                leaf.grad = None
+        if self.store.masters:
+            self._collect()
         return self._one_tag("backward", j, version)
 
-    def _add(self, name: str, gradient: Tensor) -> None:
-        """Keep the gradient of the batch: autograd has summed it already, or it is added in the masters' precision."""
-        if not self.store.masters:
-            self.gradients[name] = gradient
-        elif name in self.gradients:
-            self.gradients[name] += gradient.to(self.gradients[name].dtype)
-        else:
-            self.gradients[name] = gradient.to(self.store.handles[name].dtype)
+    def take_gradients(self) -> dict[str, Tensor]:
+        """The gradients of the batch, by name: it is complete, and another begins."""
+        self._collect()
+        gradients, self._gradients = self._gradients, {}
+        return gradients
+
+    def _collect(self) -> None:
+        """Take the gradients off the leaves; with masters, add them up in the masters' precision."""
+        for name, leaf in self._holder.items():
+            gradient, leaf.grad = leaf.grad, None
+            if gradient is None:
+                continue
+            if not self.store.masters:
+                self._gradients[name] = gradient
+            elif name in self._gradients:
+                self._gradients[name] += gradient.to(self._gradients[name].dtype)
+            else:
+                self._gradients[name] = gradient.to(self.store.handles[name].dtype)
+        self._holder = {}
 
     def _watch_layers(self) -> None:
         """Note, whenever a layer runs, the tags of the weights that stand in it then: recomputations included."""

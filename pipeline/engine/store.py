@@ -26,6 +26,10 @@ class Slot:
     leaves: dict[str, nn.Parameter]
     version: int
 
+    def __post_init__(self) -> None:
+        #: The same storages without autograd's version counters.
+        self.data = {name: leaf.data for name, leaf in self.leaves.items()}
+
 
 class VersionStore:
     """Holds at most ``capacity`` versions of a module's parameters.
@@ -74,8 +78,9 @@ class VersionStore:
         self.tags: dict[int, int] = {}
         self._checksums: dict[int, str] = {}
         self._bound: dict[str, nn.Parameter] | None = None  # leaves that stand in the module
-        self._pointed: dict[str, nn.Parameter] | None = None if self.masters else leaves  # leaves of the handles
-        self._hold(Slot(leaves, 0))
+        first = Slot(leaves, 0)
+        self._pointed: Slot | None = None if self.masters else first  # where the handles point
+        self._hold(first)
         self.bind(0)
 
     @property
@@ -167,7 +172,7 @@ class VersionStore:
             )
         self._stepping = slot
         if not self.masters:
-            self._point_handles(slot.leaves)
+            self._point_handles(slot)
 
     def end_step(self, version: int) -> None:
         """The optimizer has written ``version`` through the handles: tag its storage and hold it."""
@@ -196,13 +201,13 @@ class VersionStore:
         if self.masters:
             _copy(masters, self.handles)
         else:
-            self._point_handles(newest.leaves)
+            self._point_handles(newest)
 
-    def _point_handles(self, leaves: dict[str, nn.Parameter]) -> None:
-        if leaves is not self._pointed:
-            self._pointed = leaves
+    def _point_handles(self, slot: Slot) -> None:
+        if slot is not self._pointed:
+            self._pointed = slot
             for name, handle in self.handles.items():
-                handle.data = leaves[name].data
+                handle.data = slot.data[name]
 
 
 def _place(module: nn.Module, name: str) -> tuple[nn.Module, str]:
