@@ -21,7 +21,7 @@ from pipeline.models.gpt import GPTConfig, TransformerConfig, cross_entropy, gpt
 from pipeline.optim.recipes import make_optimizer
 from pipeline.oracle import OracleResult, OracleState
 from pipeline.run import loss_at, oracle_of, run_job
-from pipeline.schedules import RUNS_ON_ENGINE, make_schedule
+from pipeline.schedules import engine_schedules, make_schedule
 from pipeline.schedules.base import Schedule, positive_integer
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16}
@@ -67,8 +67,8 @@ class TrainConfig:
             raise InputError(f"seed = {self.seed!r}: allowed are integers of at least 0")
         if self.correction not in CORRECTIONS:
             raise InputError(f"correction = {self.correction!r}: allowed are {', '.join(CORRECTIONS)}")
-        if self.schedule not in RUNS_ON_ENGINE:
-            raise InputError(f"schedule = {self.schedule!r}: the engine runs {', '.join(RUNS_ON_ENGINE)}")
+        if self.schedule not in engine_schedules():
+            raise InputError(f"schedule = {self.schedule!r}: the engine runs {', '.join(engine_schedules())}")
         if self.model.tied and self.stages > 1:
             self.plan.refuse_without_slack("tied", True)
         partition(self.model.layers + 2, self.stages)

@@ -110,9 +110,9 @@ class Job:
             if getattr(self, field) not in allowed:
                 raise InputError(f"{field} = {getattr(self, field)!r}: allowed are {', '.join(map(str, allowed))}")
         if not self.schedule.runs_on_engine:
-            from pipeline.schedules import RUNS_ON_ENGINE
+            from pipeline.schedules import engine_schedules
 
-            raise InputError(f"schedule = {self.schedule.name!r}: the engine runs {', '.join(RUNS_ON_ENGINE)}")
+            raise InputError(f"schedule = {self.schedule.name!r}: the engine runs {', '.join(engine_schedules())}")
         if self.clip is not None:
             if isinstance(self.clip, bool) or not isinstance(self.clip, (int, float)) or not 0 < self.clip < math.inf:
                 raise InputError(f"clip = {self.clip!r}: allowed are finite numbers above 0")

@@ -39,8 +39,9 @@ SCHEDULES: dict[str, type[Schedule]] = {
 }
 
 
-#: Schedules that real processes can run, by name.
-RUNS_ON_ENGINE = [name for name, cls in SCHEDULES.items() if cls(4, 4).runs_on_engine]
+def engine_schedules() -> list[str]:
+    """Names of the schedules that real processes can run."""
+    return [name for name, cls in SCHEDULES.items() if cls(4, 4).runs_on_engine]
 
 
 def make_schedule(name: str, stages: int, microbatches: int | None = None, **options: Any) -> Schedule:
@@ -63,4 +64,4 @@ def make_schedule(name: str, stages: int, microbatches: int | None = None, **opt
     return cls(stages, microbatches, **options)
 
 
-__all__ = ["RUNS_ON_ENGINE", "SCHEDULES", "Action", "Schedule", "make_schedule"]
+__all__ = ["SCHEDULES", "Action", "Schedule", "engine_schedules", "make_schedule"]
