@@ -13,7 +13,7 @@ from pipeline.clock import simulate
 from pipeline.delays import delays_per_microbatch, version_mismatch
 from pipeline.events import Event
 from pipeline.models.gpt import GPTConfig
-from pipeline.schedules import RUNS_ON_ENGINE
+from pipeline.schedules import engine_schedules
 from pipeline.training import TrainConfig, train
 from staleproof import agreement
 
@@ -29,7 +29,7 @@ def plans() -> list[TrainConfig]:
     found = []
     for S in (1, 2, 4):
         for m in sorted({1, S - 1, S, 2 * S} - {0}):
-            for name in RUNS_ON_ENGINE:
+            for name in engine_schedules():
                 if name == "pipedream-2bw" and m < S - 1:
                     continue
                 found.append(replace(BASE, schedule=name, stages=S, microbatches=m))
@@ -61,7 +61,7 @@ def order(events: Sequence[Event], stage: int, steps: bool) -> list[tuple[str, i
 
 
 def test_these_are_the_schedules():
-    assert {config.schedule for config in PLANS} == set(RUNS_ON_ENGINE)
+    assert {config.schedule for config in PLANS} == set(engine_schedules())
     assert len({label(config) for config in PLANS}) == len(PLANS)
 
 
@@ -147,7 +147,7 @@ def test_checksums_confirm_every_tag(workers, config, recompute, clip):
     assert content(result.events) == content(simulate(config.plan, 5))
 
 
-@pytest.mark.parametrize("schedule", RUNS_ON_ENGINE)
+@pytest.mark.parametrize("schedule", engine_schedules())
 def test_a_closed_form_off_by_one_is_not_the_trace(workers, schedule):
     config = next(c for c in PLANS if c.schedule == schedule and c.stages == 2)
     measured = delays_per_microbatch(train(config, TEXT, workers(2)).events)

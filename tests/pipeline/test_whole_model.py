@@ -24,7 +24,7 @@ from pipeline.models.gpt import GPTConfig
 from pipeline.models.stack import LayerStack
 from pipeline.oracle import largest_difference
 from pipeline.run import losses_at_newest, oracle_of
-from pipeline.schedules import RUNS_ON_ENGINE, make_schedule
+from pipeline.schedules import engine_schedules, make_schedule
 from pipeline.training import TrainConfig, train, train_oracle
 
 pytestmark = pytest.mark.processes
@@ -444,7 +444,7 @@ def test_frozen_and_empty_stages_equal_the_oracle(workers, S, layers, schedule, 
         assert torch.equal(engine.weights[name], p) is not p.requires_grad, name
 
 
-@pytest.mark.parametrize("schedule", RUNS_ON_ENGINE)
+@pytest.mark.parametrize("schedule", engine_schedules())
 def test_a_list_of_layers_with_torchs_rmsprop_equals_the_oracle(workers, schedule):
     job = job_of(schedule=schedule, optimizer=rmsprop, parts=(range(0, 1), range(1, 4)))
     engine, oracle = workers(2).run(job), oracle_of(job)
