@@ -17,7 +17,6 @@ from empirics.errors import InputError
 from empirics.norms import get_norm
 from empirics.pathwise import Setting, build
 from empirics.problems.matrix_least_squares import MatrixLeastSquares
-from pipeline.optim.delayed import Delayed
 from pipeline.optim.error_feedback import ErrorFeedback
 from theory.bound import Bound
 from theory.errors import InputError as TheoryInputError
@@ -83,27 +82,21 @@ def run_all_paths(
     optimizer, lmo = build(parameters, setting)
     for p in parameters:
         lmo.state[p]["momentum"] = torch.zeros_like(p)
-    corrected = optimizer.base if isinstance(optimizer, Delayed) else None
+    corrected = isinstance(optimizer.base, ErrorFeedback)
 
     def snapshot(tensors: list[torch.Tensor]) -> np.ndarray:
         return torch.stack([tensor.detach() for tensor in tensors]).numpy()
 
     x = [snapshot(list(parameters))]
     y, m, taken = [x[0]], [], []
-    for call in range(N + setting.tau):
-        here = snapshot(list(parameters))
-        g = problem.grad(here)
-        if call < N:
-            taken.append(here)
-            g = g + signs[:, call, None, None] * M
+    for k in range(N):
+        taken.append(snapshot(list(parameters)))
+        g = problem.grad(taken[-1]) + signs[:, k, None, None] * M
         for p, gradient in zip(parameters, torch.from_numpy(g), strict=True):
             p.grad = gradient
         optimizer.step()
-        if call < setting.tau:
-            continue
-        x.append(snapshot(list(parameters)))
-        virtual = corrected.virtual_parameters() if isinstance(corrected, ErrorFeedback) else None
-        y.append(x[-1] if virtual is None else snapshot(virtual))
+        x.append(snapshot(optimizer.newest()))
+        y.append(snapshot(optimizer.virtual_parameters()) if corrected else x[-1])
         m.append(snapshot([lmo.state[p]["momentum"] for p in parameters]))
     return {"x": np.array(x), "y": np.array(y), "m": np.array(m), "taken": np.array(taken)}
 

@@ -79,7 +79,7 @@ def off_by_one(setting: Setting) -> dict[str, QuadraticMethod]:
     return out
 
 
-def optimizer_for(p: torch.nn.Parameter, setting: Setting) -> torch.optim.Optimizer:
+def optimizer_for(p: torch.nn.Parameter, setting: Setting) -> Delayed:
     """The real code under test."""
     sgd = torch.optim.SGD(
         [p],
@@ -99,11 +99,10 @@ def trajectory(setting: Setting, replicas: int, steps: int, seed: int) -> Iterat
     p = torch.nn.Parameter(setting.problem.start(replicas))
     optimizer = optimizer_for(p, setting)
     yield p.detach()
-    for call in range(steps + setting.tau):
+    for _ in range(steps):
         p.grad = setting.problem.gradient(p.detach(), generator)
         optimizer.step()
-        if call >= setting.tau:
-            yield p.detach()
+        yield optimizer.newest()[0].detach()
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,7 @@ class Setting:
         return self.K + (1 if self.correction == "error-feedback" else 0)
 
 
-def build(parameters: list[torch.nn.Parameter], setting: Setting) -> tuple[torch.optim.Optimizer, LMO]:
+def build(parameters: list[torch.nn.Parameter], setting: Setting) -> tuple[Delayed, LMO]:
     """The real optimizer of a setting, and the LMO inside it."""
     lmo = LMO(parameters, lr=setting.eta, alpha=setting.alpha, norm=setting.norm)
     if setting.correction == "none":
@@ -106,7 +106,7 @@ def record(
     x0: np.ndarray | None = None,
     m0: np.ndarray | None = None,
 ) -> Path:
-    """Run the optimizer. noise [N, rows, cols]: added to the gradient of call k, which update k uses.
+    """Run the optimizer. noise [N, rows, cols]: added to the gradient of step k.
 
     x0, m0: start and first momentum, zero by default. Raises InputError for shapes that do not fit.
     """
@@ -118,23 +118,13 @@ def record(
     p = torch.nn.Parameter(torch.from_numpy(start.copy()))
     optimizer, lmo = build([p], setting)
     lmo.state[p]["momentum"] = torch.from_numpy(momentum.copy())
-    corrected = optimizer.base if isinstance(optimizer, Delayed) else None
     x, y, m, d, taken = [start], [start], [], [], []
-    for call in range(N + setting.tau):
-        here = p.detach().numpy().copy()
-        g = problem.grad(here)
-        if call < N:
-            taken.append(here)
-            g = g + noise[call]
-        p.grad = torch.from_numpy(g)
+    for k in range(N):
+        taken.append(p.detach().numpy().copy())
+        p.grad = torch.from_numpy(problem.grad(taken[-1]) + noise[k])
         optimizer.step()
-        if call < setting.tau:
-            continue
-        x.append(p.detach().numpy().copy())
-        if isinstance(corrected, ErrorFeedback):
-            y.append(corrected.virtual_parameters()[0].numpy().copy())
-        else:
-            y.append(x[-1])
+        x.append(optimizer.newest()[0].detach().numpy().copy())
+        y.append(x[-1] if setting.correction == "none" else optimizer.virtual_parameters()[0].numpy())
         m.append(lmo.state[p]["momentum"].numpy().copy())
         d.append(lmo_direction(lmo.state[p]["momentum"], setting.norm).numpy())
     return Path(problem, setting, np.array(x), np.array(y), np.array(m), np.array(d), np.array(taken), noise, momentum)

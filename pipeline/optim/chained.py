@@ -9,6 +9,7 @@ import torch
 from torch.optim import Optimizer
 
 from pipeline.errors import InputError
+from pipeline.optim.wrapper import loss_of
 
 
 class Chained(Optimizer):
@@ -51,10 +52,7 @@ class Chained(Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
-        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
+        loss = loss_of(closure)
         for optimizer in self.optimizers:
             optimizer.step()
         return loss

@@ -1,75 +1,127 @@
-"""Delayed: any torch optimizer fed with gradients that are tau optimizer steps old.
+"""Delayed: any torch optimizer fed with gradients that are tau optimizer steps old, without a pipeline.
 
-A pure delay line for gradients. Calls of step() are numbered n = 0, 1, ...: call n stores the gradient it is
-given, and from n = tau on applies the one stored at call n - tau. The first tau calls only fill the line and
-leave the weights alone. Update number k (k = n - tau) therefore uses the gradient of call k, which was
-taken at x_{(k-tau)+} with a sample of its own: exactly g(x_{(k-tau)+}; xi_k) of the delayed method, start-up
-included.
-Weight decay acts once per applied update, not per stored gradient.
+Step k uses g(x_{(k-tau)+}; xi_k), (a)+ = max(a, 0): the gradient of batch k at the weights of tau steps ago. So the
+parameters are not the newest weights: between steps they are x_{(k-tau)+}, where the next gradient has to be taken, and
+the newer ones are kept here. Every call of step() is a step; the first 1 + tau gradients are taken at x_0.
+
+    optimizer = Delayed(torch.optim.AdamW(model.parameters()), tau=2)
+    ...                                   # loss.backward(); optimizer.step(): as always
+    with optimizer.newest_weights():      # for what is not a gradient
+        evaluate(model)
+
+A pipeline's stage with that delay makes the same numbers, bit for bit.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
-from pipeline.errors import InputError
 from pipeline.optim.wrapper import Wrapper, check_tau, parameters_of
 
 
 class Delayed(Wrapper):
-    """`base`, applied to the gradient of tau calls ago.
+    """`base`, with gradients taken tau steps ago; tau weight-sized buffers.
 
-    base: any torch optimizer, an ErrorFeedback included: Delayed(ErrorFeedback(base, tau), tau).
+    base: any torch optimizer, a corrected one included: Delayed(ErrorFeedback(base, tau), tau).
     tau: delay in optimizer steps, integer >= 0; tau = 0 is bit-identical to `base`.
-    After step() the parameters' .grad are the fresh gradients again, never the stored ones.
-    A parameter without gradient at a call is left alone by the update that belongs to that call.
+    The weights are this wrapper's: what else changes them does so inside `newest_weights`. A parameter that joins later
+    counts its delay from then. A step left out for its gradient is a step with x_{k+1} = x_k; one that a grad scaler
+    leaves out has never been.
     Raises InputError for a bad tau.
     """
 
     KEY = "delayed"
 
     def __init__(self, base: Optimizer, tau: int, skip_nonfinite: bool = False) -> None:
-        tau = check_tau(tau)
-        super().__init__(base, skip_nonfinite)
-        self.tau = tau
-        # One entry a call: parameter -> its gradient (a copy). At most tau entries between calls.
-        self.queue: deque[dict[Tensor, Tensor]] = deque()
+        self.tau = check_tau(tau)
+        super().__init__(base, skip_nonfinite, master_dtype=None)
+        # parameter -> the weights that are newer than itself, oldest first; at most tau of them
+        self.newer: dict[Tensor, list[Tensor]] = {}
+        self._inside = False
 
     def _attributes(self) -> list[str]:
-        return [*super()._attributes(), "tau", "queue"]
+        return [*super()._attributes(), "tau", "newer", "_inside"]
+
+    @property
+    def acts(self) -> bool:
+        return self.tau > 0
+
+    @contextmanager
+    def newest_weights(self) -> Iterator[None]:
+        """Inside, the parameters are x_k; changes made there are kept."""
+        if self._inside:
+            yield
+            return
+        moved = [p for p in parameters_of(self) if self.newer.get(p)]
+        with torch.no_grad():
+            old = [p.detach().clone() for p in moved]
+            _copy([self.newer[p][-1] for p in moved], moved)
+        self._inside = True
+        try:
+            yield
+        finally:
+            self._inside = False
+            with torch.no_grad():
+                _copy(moved, [self.newer[p][-1] for p in moved])
+                _copy(old, moved)
+
+    def newest(self) -> list[Tensor]:
+        """x_k in the order of the parameters: the tensors themselves, to be read only, until the next step."""
+        return [self.newer[p][-1] if self.newer.get(p) and not self._inside else p for p in parameters_of(self)]
+
+    def virtual_parameters(self) -> list[Tensor]:
+        """The corrected optimizer's y_k, see `ErrorFeedback`."""
+        with self.newest_weights():
+            found: list[Tensor] = self.base.virtual_parameters()  # type: ignore[attr-defined]
+            return found
 
     def _advance(self) -> None:
-        """Store the fresh gradients; apply the ones of tau calls ago."""
-        parameters = list(parameters_of(self))
-        fresh = [p.grad for p in parameters]
-        self.queue.append({p: g.detach().clone() for p, g in zip(parameters, fresh, strict=True) if g is not None})
-        if len(self.queue) <= self.tau:
-            return
-        stale = self.queue.popleft()
-        for p in parameters:
-            p.grad = stale.get(p)
+        self._move(self.base.step)
+
+    def _leave_out(self) -> None:
+        if self.acts:
+            self._move(lambda: None)
+
+    def _move(self, step: Any) -> None:
+        """x_{k+1} from x_k; the parameters go on to x_{(k+1-tau)+}."""
+        trained = [p for p in parameters_of(self) if p.requires_grad]
+        full = [p for p in trained if len(self.newer.get(p, ())) == self.tau]
+        waiting = [p for p in trained if len(self.newer.get(p, ())) < self.tau]
+        first = [p.detach().clone() for p in waiting]  # x_0, which the next gradient is taken at, too
+        behind = [p for p in trained if self.newer.get(p)]
+        _copy([self.newer[p][-1] for p in behind], behind)
+        self._inside = True
         try:
-            self.base.step()
+            step()
         finally:
-            for p, g in zip(parameters, fresh, strict=True):
-                p.grad = g
+            self._inside = False
+            for p in trained:
+                self.newer.setdefault(p, []).append(p.detach().clone())
+            _copy(first, waiting)
+            _copy([self.newer[p].pop(0) for p in full], full)
+
+    def _settings(self) -> dict[str, Any]:
+        return {"tau": self.tau}
 
     def _own_state(self) -> dict[str, Any]:
-        number = {p: i for i, p in enumerate(parameters_of(self))}
-        queue = [{number[p]: g.clone() for p, g in entry.items()} for entry in self.queue]
-        return {"tau": self.tau, "queue": queue}
-
-    def _check_own_state(self, own: dict[str, Any]) -> None:
-        if own["tau"] != self.tau:
-            raise InputError(f"tau: saved with {own['tau']}, this one has {self.tau}")
+        number = self._numbers()
+        return {"newer": {number[p]: [x.clone() for x in newer] for p, newer in self.newer.items()}}
 
     def _load_own_state(self, own: dict[str, Any]) -> None:
         parameters = list(parameters_of(self))
-        self.queue = deque(
-            {parameters[i]: g.detach().to(device=parameters[i].device, copy=True) for i, g in entry.items()}
-            for entry in own["queue"]
-        )
+        self.newer = {
+            parameters[i]: [x.detach().to(device=parameters[i].device, copy=True) for x in newer]
+            for i, newer in own["newer"].items()
+        }
+
+
+def _copy(source: list[Tensor], target: list[Tensor]) -> None:
+    """In place, so that autograd notices a graph whose weights are gone."""
+    if target:
+        torch._foreach_copy_(target, source)

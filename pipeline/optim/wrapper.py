@@ -1,17 +1,18 @@
-"""What the wrappers share: param_groups of the optimizer inside, and a checkpoint that loses nothing.
+"""What the wrappers share: param_groups and state of the optimizer inside, and a checkpoint that loses nothing.
 
-A wrapper is a torch optimizer around another one. It owns no hyper-parameters: its param_groups are the dicts
-of the optimizer inside, so a learning-rate scheduler on the wrapper acts on the optimizer inside.
+A wrapper is a torch optimizer around another one. It owns no hyper-parameters: its param_groups are the dicts of the
+optimizer inside, so a learning-rate scheduler on the wrapper acts on the optimizer inside.
 
-A checkpoint is the wrapped optimizer's state_dict ("state", "param_groups") with one more key a wrapper.
-Tensors come back with the dtype they were saved with: torch's own loader casts floating-point state to the
-dtype of the parameter, which changes the next step.
+A checkpoint is the wrapped optimizer's state_dict ("state", "param_groups") with one more key a wrapper. Tensors come
+back with the dtype they were saved with: torch's own loader casts floating-point state to the dtype of the parameter,
+which changes the next step.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -19,12 +20,21 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from pipeline.errors import InputError
+from pipeline.optim.masters import Masters
 
 
 def parameters_of(optimizer: Optimizer) -> Iterator[Tensor]:
     """The parameters of an optimizer, in the order of its groups."""
     for group in optimizer.param_groups:
         yield from group["params"]
+
+
+def loss_of(closure: Callable[[], Any] | None) -> Any:
+    """What ``step(closure)`` returns: the closure's value, taken with gradients on; None without one."""
+    if closure is None:
+        return None
+    with torch.enable_grad():
+        return closure()
 
 
 def check_same_parameters(optimizer: Optimizer, saved: dict[str, Any]) -> None:
@@ -57,24 +67,38 @@ def load_exactly(optimizer: Optimizer, saved: dict[str, Any]) -> None:
 
 
 class Wrapper(Optimizer):
-    """A torch optimizer around another torch optimizer, sharing its param_groups.
+    """A torch optimizer around another torch optimizer, sharing its param_groups and its state.
 
-    skip_nonfinite: True leaves out the whole step when a gradient holds Inf or NaN: nothing reaches weights,
-    history, queue or moments, `skipped_steps` counts it and a warning says so. Off by default: the check
-    costs a pass over the gradients, and in a pipeline all stages have to decide together.
+    master_dtype: low-precision weights are stepped in copies of this dtype, and updates are measured there; None: in the
+    weights' own. skip_nonfinite: True leaves out the whole step when a gradient holds Inf or NaN: nothing reaches
+    weights, history or moments, `skipped_steps` counts it and a warning says so. Off by default: the check costs a pass
+    over the gradients, and in a pipeline all stages have to decide together (`Job.skip_nonfinite`).
+    Raises InputError for what is no optimizer or cannot be wrapped.
     """
 
     KEY = "wrapper"  # the wrapper's key in a checkpoint
-    tau: int
 
-    def __init__(self, base: Optimizer, skip_nonfinite: bool = False) -> None:
+    def __init__(
+        self, base: Optimizer, skip_nonfinite: bool = False, master_dtype: torch.dtype | None = torch.float32
+    ) -> None:
         if not isinstance(base, Optimizer):
             raise InputError(f"base_optimizer: {type(base).__name__}; allowed is a torch.optim.Optimizer")
+        if isinstance(base, torch.optim.LBFGS):
+            raise InputError("base_optimizer: LBFGS; allowed are optimizers that take one gradient a step")
         super().__init__(base.param_groups, base.defaults)
         self.base = base
-        self.param_groups = base.param_groups  # one list, the same dicts
         self.skip_nonfinite = skip_nonfinite
         self.skipped_steps = 0
+        self.masters = Masters(master_dtype)
+        self._outer: Wrapper | None = None
+        self._share()
+        if isinstance(base, Wrapper):
+            base._outer = self
+
+    def _share(self) -> None:
+        """One list of groups and one state, the base's."""
+        self.param_groups = self.base.param_groups
+        self.state = self.base.state
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         if "base" in self.__dict__:
@@ -87,7 +111,115 @@ class Wrapper(Optimizer):
         return super().__getstate__() | {key: self.__dict__[key] for key in self._attributes()}
 
     def _attributes(self) -> list[str]:
-        return ["base", "skip_nonfinite", "skipped_steps"]
+        return ["base", "skip_nonfinite", "skipped_steps", "masters", "_outer"]
+
+    @property
+    def acts(self) -> bool:
+        """False where the wrapper changes nothing: then its step is the base's own, bit for bit."""
+        raise NotImplementedError
+
+    def newest_weights(self) -> AbstractContextManager[None]:
+        """Inside, the parameters are the newest weights x_k, wherever the next gradient is taken.
+
+        The same as outside, unless a `Delayed` is around.
+        """
+        return nullcontext() if self._outer is None else self._outer.newest_weights()
+
+    # -- checkpoint
+
+    def _own_state(self) -> dict[str, Any]:
+        """This wrapper's part of a checkpoint: plain values, tensors and dicts by position of a parameter."""
+        raise NotImplementedError
+
+    def _load_own_state(self, own: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+    def _settings(self) -> dict[str, Any]:
+        """What must be the same for a checkpoint to fit, JSON-ready."""
+        raise NotImplementedError
+
+    def _numbers(self) -> dict[Tensor, int]:
+        return {p: i for i, p in enumerate(parameters_of(self))}
+
+    def _check(self, own: Mapping[str, Any]) -> None:
+        """Refuse a part that was saved with other settings, or tensors of other shapes."""
+        for name, value in self._settings().items():
+            if own.get(name) != value:
+                raise InputError(f"{name}: saved with {own.get(name)!r}, this one has {value!r}")
+        parameters = list(parameters_of(self))
+        names = [name for group in self.param_groups for name in group.get("param_names", [])]
+        for what, by_number in own.items():
+            if not isinstance(by_number, dict):
+                continue
+            for i, value in by_number.items():
+                if i >= len(parameters):
+                    raise InputError(f"state_dict: {what} of parameter {i}; there are {len(parameters)} parameters")
+                for tensor in value if isinstance(value, list) else [value]:
+                    if tensor.shape != parameters[i].shape:
+                        name = names[i] if len(names) == len(parameters) else i
+                        raise InputError(
+                            f"state_dict: {what} of parameter {name} was saved with shape {tuple(tensor.shape)}, "
+                            f"this one has {tuple(parameters[i].shape)}"
+                        )
+
+    def state_dict(self) -> dict[str, Any]:
+        """The wrapped optimizer's state_dict plus this wrapper's part under its own key."""
+        for hook in self._optimizer_state_dict_pre_hooks.values():
+            hook(self)
+        saved = dict(self.base.state_dict())
+        own = self._settings() | self._own_state() | {"skipped_steps": self.skipped_steps}
+        saved[self.KEY] = own | {"masters": self.masters.saved(self._numbers())}
+        for post in self._optimizer_state_dict_post_hooks.values():
+            changed = post(self, saved)
+            saved = saved if changed is None else changed
+        return saved
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Load what state_dict() returned; refused before anything changes if another wrapper saved it.
+
+        Raises InputError if the wrapper's part is missing or belongs to another delay, form, shape or order.
+        """
+        for hook in self._optimizer_load_state_dict_pre_hooks.values():
+            changed = hook(self, state_dict)
+            state_dict = state_dict if changed is None else changed
+        if self.KEY not in state_dict:
+            raise InputError(f"state_dict: the key {self.KEY!r} is missing; it was saved without this wrapper")
+        own = state_dict[self.KEY]
+        self._check(own)
+        load = self.base.load_state_dict if isinstance(self.base, Wrapper) else self._load_base
+        load({key: value for key, value in state_dict.items() if key != self.KEY})
+        self._share()
+        self.skipped_steps = int(own["skipped_steps"])
+        self.masters.load(own["masters"], list(parameters_of(self)))
+        self._load_own_state(own)
+        for post in self._optimizer_load_state_dict_post_hooks.values():
+            post(self)
+
+    def _load_base(self, saved: dict[str, Any]) -> None:
+        load_exactly(self.base, saved)
+
+    # -- step
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
+        """One step, see the class. Returns the closure's value."""
+        loss = loss_of(closure)
+        usable = self._gradients_usable()
+        if not usable:
+            self._leave_out()
+        elif self.acts:
+            with self.masters.in_place_of(parameters_of(self)):
+                self._advance()
+        else:
+            self.base.step()
+        return loss
+
+    def _advance(self) -> None:
+        """What the wrapper does with usable gradients where it acts."""
+        raise NotImplementedError
+
+    def _leave_out(self) -> None:
+        """What the wrapper does in place of a step that is left out."""
 
     def _gradients_usable(self) -> bool:
         """False if this step has to be left out; then it is counted and reported."""
@@ -104,61 +236,18 @@ class Wrapper(Optimizer):
                 return False
         return True
 
-    # -- checkpoint
-
-    def _own_state(self) -> dict[str, Any]:
-        raise NotImplementedError
-
-    def _load_own_state(self, own: dict[str, Any]) -> None:
-        raise NotImplementedError
-
-    def _check_own_state(self, own: dict[str, Any]) -> None:
-        raise NotImplementedError
-
-    def state_dict(self) -> dict[str, Any]:
-        """The wrapped optimizer's state_dict plus this wrapper's part under its own key."""
-        saved = dict(self.base.state_dict())
-        saved[self.KEY] = self._own_state() | {"skipped_steps": self.skipped_steps}
-        return saved
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load what state_dict() returned; refused before anything changes if another wrapper saved it.
-
-        Raises InputError if the wrapper's part is missing or belongs to another delay, form or order.
-        """
-        if self.KEY not in state_dict:
-            raise InputError(f"state_dict: the key {self.KEY!r} is missing; it was saved without this wrapper")
-        own = state_dict[self.KEY]
-        self._check_own_state(own)
-        rest = {key: value for key, value in state_dict.items() if key != self.KEY}
-        load_exactly(self.base, rest)
-        self.param_groups = self.base.param_groups
-        self.skipped_steps = int(own["skipped_steps"])
-        self._load_own_state(own)
-
-    # -- step
-
-    @torch.no_grad()
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
-        """One call of the wrapper, see its class; tau = 0 is the base's own step. Returns the closure's value."""
-        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
-        if self._gradients_usable():
-            if self.tau == 0:
-                self.base.step()
-            else:
-                self._advance()
-        return loss
-
-    def _advance(self) -> None:
-        """What the wrapper does with usable gradients where tau > 0."""
-        raise NotImplementedError
-
 
 def check_tau(tau: int) -> int:
     """tau as an int; InputError unless it is an integer >= 0."""
     if isinstance(tau, bool) or not isinstance(tau, int) or tau < 0:
         raise InputError(f"tau: {tau!r}; allowed is an integer >= 0 (optimizer steps)")
     return tau
+
+
+def check_number(name: str, value: float, least: float = 0.0, most: float = float("inf")) -> float:
+    """A finite number in [least, most]. Raises InputError naming the field."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not least <= value <= most or value == float("inf"):
+        allowed = f">= {least:g}" if most == float("inf") else f"from {least:g} to {most:g}"
+        raise InputError(f"{name}: {value!r}; allowed is a finite number {allowed}")
+    return float(value)

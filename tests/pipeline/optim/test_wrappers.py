@@ -61,22 +61,47 @@ def test_tau_zero_is_the_base_bit_for_bit(base, wrap):
 
 @pytest.mark.parametrize("tau", [1, 2, 4])
 def test_delayed_sgd_is_the_recursion(tau):
-    """x_{k+1} = x_k - eta m_{k+1} with the gradient of x_{(k-tau)+} and the sample of call k, bit for bit."""
+    """x_{k+1} = x_k - eta m_{k+1} with g(x_{(k-tau)+}; xi_k), from step 0 on, bit for bit."""
     ps = parameters()
     optimizer = Delayed(torch.optim.SGD(ps, lr=0.05, momentum=0.5, dampening=0.5, foreach=False), tau)
-    path = run(ps, optimizer, range(9 + tau))
-    x = parameters()[0].detach().clone()
+    x = ps[0].detach().clone()
     iterates, m = [x], None
     for k in range(9):
+        assert torch.equal(ps[0], iterates[max(k - tau, 0)]), "where the gradient is taken"
+        set_gradients(ps, k)
+        optimizer.step()
         generator = torch.Generator().manual_seed(100 + k)
         old = iterates[max(k - tau, 0)]
         g = old * 0.7 + torch.randn(old.shape, generator=generator, dtype=torch.float64)
         m = g.clone() if m is None else m.mul(0.5).add(g, alpha=0.5)
         iterates.append(iterates[-1].add(m, alpha=-0.05))
-    for k in range(9):
-        assert torch.equal(path[k + tau][0], iterates[k + 1])
-    off_by_one = iterates[1 : 1 + 8]
-    assert not torch.equal(path[tau + 1][0], off_by_one[0])
+        assert torch.equal(optimizer.newest()[0], iterates[-1])
+        with optimizer.newest_weights():
+            assert torch.equal(ps[0], iterates[-1])
+        assert not torch.equal(optimizer.newest()[0], iterates[-2])
+
+
+def test_changes_inside_newest_weights_are_kept():
+    ps = parameters()
+    optimizer = Delayed(torch.optim.SGD(ps, lr=0.05, foreach=False), 2)
+    run(ps, optimizer, range(5))
+    where = ps[0].detach().clone()
+    with torch.no_grad(), optimizer.newest_weights(), optimizer.newest_weights():
+        ps[0].mul_(2)
+        twice = ps[0].detach().clone()
+    assert torch.equal(ps[0], where)
+    assert torch.equal(optimizer.newest()[0], twice)
+
+
+def test_a_backward_behind_the_step_is_noticed():
+    """The weights that a graph has kept are overwritten in place, which autograd sees."""
+    ps = parameters()
+    optimizer = Delayed(torch.optim.SGD(ps, lr=0.05, foreach=False), 1)
+    set_gradients(ps, 0)
+    loss = (ps[0] @ ps[1]).square().sum()
+    optimizer.step()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
 
 
 @pytest.mark.parametrize("base", BASES)
@@ -185,47 +210,82 @@ def test_loading_another_wrapper_is_refused():
 
 
 def test_loading_keeps_dtypes_and_values():
-    """float32 history and queue of bfloat16 weights, and float32 moments: none is cast."""
+    """Moments, copies and updates of bfloat16 weights in the dtype of each, also where all of it is mixed."""
 
     def build(ps):
-        return Delayed(ErrorFeedback(torch.optim.SGD(ps, lr=0.1, momentum=0.9, foreach=False), 1), 1)
+        return Delayed(ErrorFeedback(torch.optim.AdamW(ps, lr=0.1, foreach=False), 3, "telescoped", **settings), 3)
 
-    ps = parameters(torch.bfloat16)
-    optimizer = build(ps)
-    run(ps, optimizer, range(5))
-    inner = optimizer.base
-    inner.base.state[ps[0]]["momentum_buffer"] = inner.base.state[ps[0]]["momentum_buffer"].float() + 1e-4
-    inner.history[ps[0]] = [U.float() + 1e-5 for U in inner.history[ps[0]]]
-    saved = copy.deepcopy(optimizer.state_dict())
-    qs = [nn.Parameter(p.detach().clone()) for p in ps]
-    loaded = build(qs)
-    loaded.load_state_dict(saved)
-    momentum = loaded.base.base.state[qs[0]]["momentum_buffer"]
-    assert momentum.dtype == torch.float32
-    assert torch.equal(momentum, inner.base.state[ps[0]]["momentum_buffer"])
-    assert loaded.base.history[qs[0]][0].dtype == torch.float32
-    assert loaded.base.history[qs[1]][0].dtype == torch.bfloat16
+    for settings, dtype in (({}, torch.float32), ({"state_dtype": torch.bfloat16}, torch.bfloat16)):
+        ps = parameters(torch.bfloat16)
+        optimizer = build(ps)
+        run(ps, optimizer, range(5))
+        saved = copy.deepcopy(optimizer.state_dict())
+        qs = [nn.Parameter(p.detach().clone()) for p in ps]
+        loaded = build(qs)
+        loaded.load_state_dict(saved)
+        inner = loaded.base
+        assert {p.dtype for p in qs} == {torch.bfloat16}
+        assert inner.base.state[qs[0]]["exp_avg"].dtype == torch.float32
+        assert inner.masters.copies[qs[0]].dtype == torch.float32
+        assert [U.dtype for U in inner.history[qs[0]]] == [dtype] * 3
+        assert equal(run(ps, optimizer, range(5, 9)), run(qs, loaded, range(5, 9)))
+
+
+@pytest.mark.parametrize("form", ["extrapolate", "telescoped"])
+def test_half_precision_weights_are_the_rounded_ones_of_a_float32_run(form):
+    ps, tau = parameters(torch.bfloat16), 2
+    wide = [nn.Parameter(p.detach().float()) for p in ps]
+    low = ErrorFeedback(torch.optim.AdamW(ps, lr=0.01, foreach=False), tau, form)
+    full = ErrorFeedback(torch.optim.AdamW(wide, lr=0.01, foreach=False), tau, form)
+    bare = [nn.Parameter(p.detach().clone()) for p in ps]
+    rounded = ErrorFeedback(torch.optim.AdamW(bare, lr=0.01, foreach=False), tau, form, master_dtype=None)
+    storage = ps[0].data_ptr()
+    for call in range(6):
+        set_gradients(ps, call)
+        for p, w, b in zip(ps, wide, bare, strict=True):
+            w.grad, b.grad = p.grad.float(), p.grad.clone()
+        low.step(), full.step(), rounded.step()
+        assert all(torch.equal(p, w.bfloat16()) for p, w in zip(ps, wide, strict=True))
+        assert all(p.grad.dtype == torch.bfloat16 for p in ps)
+    assert ps[0].data_ptr() == storage
+    assert all(torch.equal(a, b) for a, b in zip(low.virtual_parameters(), full.virtual_parameters(), strict=True))
+    assert not all(torch.equal(p, b) for p, b in zip(ps, bare, strict=True)), "in bfloat16 updates are lost"
+    with torch.no_grad():
+        ps[0].fill_(1.0)  # by somebody else: the copy follows
+    set_gradients(ps, 7)
+    low.step()
+    assert bool(((ps[0] - 1.0).abs() < 0.2).all())
 
 
 def test_nonfinite_gradient_is_left_out_and_counted():
+    """x_4 = x_3, as in a pipeline; then equal to a run whose optimizer was not called with that batch."""
+    tau = 2
+
     def build(ps):
-        return Delayed(ErrorFeedback(BASES["adamw"](ps), 2), 2, skip_nonfinite=True)
+        return ErrorFeedback(BASES["adamw"](ps), tau)
 
     ps, qs = parameters(), parameters()
-    a, b = build(ps), build(qs)
-    for call in range(12):
-        set_gradients(ps, call)
-        if call == 3:
+    a, b = Delayed(build(ps), tau, skip_nonfinite=True), build(qs)
+    path = [[q.detach().clone() for q in qs]]
+    for k in range(12):
+        set_gradients(ps, k)
+        gradients = [p.grad.clone() for p in ps]
+        if k == 3:
             ps[1].grad[0, 0] = float("inf")
             with pytest.warns(RuntimeWarning, match="not finite"):
                 a.step()
-            continue
-        a.step()
-        set_gradients(qs, call)
-        b.step()
-        assert all(torch.equal(p, q) for p, q in zip(ps, qs, strict=True))
-    assert (a.skipped_steps, b.skipped_steps) == (1, 0)
+        else:
+            a.step()
+            for q, g in zip(qs, gradients, strict=True):
+                q.grad = g
+            b.step()
+        path.append([q.detach().clone() for q in qs])
+        assert equal([a.newest()], [qs])
+        assert equal([ps], [path[max(k + 1 - tau, 0)]])
+    assert a.skipped_steps == 1
     assert a.state_dict()["delayed"]["skipped_steps"] == 1
+    inner = Delayed(ErrorFeedback(BASES["adamw"](parameters()), tau, skip_nonfinite=True), tau)
+    assert not inner.skip_nonfinite
 
 
 def test_grad_scaler_skips_like_a_reference_without_that_step():
@@ -280,14 +340,15 @@ def test_scheduler_and_copies_act_on_the_optimizer_inside():
     assert len(optimizer.base.base.param_groups) == 2
 
 
-def test_decay_acts_once_per_applied_update():
+def test_decay_acts_once_per_step():
     p = nn.Parameter(torch.tensor([[1.0, -2.0, 0.5]], dtype=torch.float64))
     start = p.detach().clone()
     optimizer = Delayed(torch.optim.AdamW([p], lr=0.1, weight_decay=0.1, foreach=False), 2)
-    for _ in range(12):
+    for _ in range(10):
         p.grad = torch.zeros_like(p)
         optimizer.step()
-    torch.testing.assert_close(p.detach(), start * 0.99**10, rtol=1e-14, atol=0)
+    torch.testing.assert_close(optimizer.newest()[0].detach(), start * 0.99**10, rtol=1e-14, atol=0)
+    torch.testing.assert_close(p.detach(), start * 0.99**8, rtol=1e-14, atol=0)
 
 
 @pytest.mark.parametrize("tau", [-1, 1.0, True, "1"])

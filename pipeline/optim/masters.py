@@ -1,0 +1,66 @@
+"""Masters: full-precision copies of low-precision weights, which an optimizer works on in their place.
+
+A difference of two bfloat16 weights keeps two or three bits of an update; so whatever wants an update measures it on
+these copies. For the time of a step a parameter's data is its copy, and its gradient is widened; afterwards the
+parameter has its own storage again, with the rounded result in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pipeline.errors import InputError
+
+LOW = (torch.bfloat16, torch.float16)
+WIDE = (torch.float32, torch.float64)
+
+
+class Masters:
+    """Copies in ``dtype`` of the parameters that have a low-precision dtype; None keeps none.
+
+    A parameter that somebody else has changed since its last step is copied anew. Raises InputError for another dtype.
+    """
+
+    def __init__(self, dtype: torch.dtype | None = torch.float32) -> None:
+        if dtype is not None and dtype not in WIDE:
+            raise InputError(f"master_dtype: {dtype}; allowed are None, {', '.join(map(str, WIDE))}")
+        self.dtype = dtype
+        self.copies: dict[Tensor, Tensor] = {}
+
+    @contextmanager
+    def in_place_of(self, parameters: Iterable[Tensor]) -> Iterator[None]:
+        """Inside, the parameters with a gradient or a copy are their copies."""
+        low = [] if self.dtype is None else [p for p in parameters if p.dtype in LOW]
+        low = [p for p in low if p.grad is not None or p in self.copies]
+        own = [(p, p.data, p.grad) for p in low]
+        try:
+            for p, storage, gradient in own:
+                copy = self.copies.get(p)
+                if copy is None or not torch.equal(copy.to(storage.dtype), storage):
+                    copy = storage.to(self.dtype)
+                p.grad = None  # a gradient has its parameter's dtype
+                p.data = copy
+                p.grad = None if gradient is None else gradient.to(self.dtype)
+            yield
+        finally:
+            for p, storage, gradient in own:
+                if p.data is storage or p.dtype == storage.dtype:
+                    continue
+                p.grad = None
+                self.copies[p] = p.data
+                storage.copy_(p.data)
+                p.data = storage
+                p.grad = gradient
+
+    def saved(self, number: Mapping[Tensor, int]) -> dict[int, Tensor]:
+        """For a checkpoint: position of a parameter -> its copy."""
+        return {number[p]: copy.clone() for p, copy in self.copies.items()}
+
+    def load(self, saved: Mapping[int, Any], parameters: list[Tensor]) -> None:
+        """The inverse of :meth:`saved`."""
+        self.copies = {parameters[i]: c.detach().to(device=parameters[i].device, copy=True) for i, c in saved.items()}
