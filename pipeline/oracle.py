@@ -12,8 +12,7 @@ A tied weight is one Parameter in two layers, which must have the same age. What
 (seed, layer, microbatch); clipping is torch's own; with a ``compute`` dtype the layers hold rounded copies of the
 weights that the optimizer works on, and gradients are added up in the weights' precision.
 
-Error feedback (arXiv 2606.30634): x_{k+1} = x_k + U_k + c (U_k - U_{k-lag}), a missing U_j being U_0 and the first
-update plain; U_k is all that the optimizer would apply at step k.
+What is done about a delay is stated again in oracle_corrections.py.
 """
 
 from __future__ import annotations
@@ -26,6 +25,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from pipeline.oracle_corrections import Corrector, OracleCorrection
 
 Weights = dict[str, Tensor]
 
@@ -52,11 +53,12 @@ class OracleState:
 @dataclass
 class OracleResult:
     """losses[k]: training loss of step k at the weights used; norms[k]: of its gradient, if clipped; snapshots: steps
-    done -> weights."""
+    done -> weights as forwards see them; solution: what has been trained, another point under weight prediction only."""
 
     losses: list[float] = field(default_factory=list)
     norms: list[float] = field(default_factory=list)
     snapshots: dict[int, Weights] = field(default_factory=dict)
+    solution: Weights = field(default_factory=dict)
     input_digest: str = ""
     target_digest: str = ""
 
@@ -74,7 +76,7 @@ def run_oracle(
     microbatches: int,
     steps: int,
     ages: Sequence[int] | None = None,
-    correction: tuple[float, int] | None = None,
+    correction: OracleCorrection | None = None,
     snapshot_every: int = 0,
     observer: Callable[[OracleState], None] | None = None,
     scale: float | None = None,
@@ -85,9 +87,9 @@ def run_oracle(
 ) -> OracleResult:
     """Train ``layers`` in place for ``steps`` optimizer steps of ``microbatches`` microbatches each.
 
-    ages: age of each layer's weights in microbatches (default 0); correction: (c, lag) of error feedback; scale: what
-    the loss of a microbatch is divided by (default: their number); seed: of what layers draw (None: torch's global
-    state); clip, clip_norm: largest norm of the batch gradient; compute: dtype of forwards and backwards.
+    ages: age of each layer's weights in microbatches (default 0); correction: what is done about it; scale: what the
+    loss of a microbatch is divided by (default: their number); seed: of what layers draw (None: torch's global state);
+    clip, clip_norm: largest norm of the batch gradient; compute: dtype of forwards and backwards.
     make_optimizer gets the named parameters, names ``layers.<index>.<name>``; data has ``microbatch(j)``.
     """
     m = microbatches
@@ -95,6 +97,7 @@ def run_oracle(
     ages = [0] * len(layers) if ages is None else list(ages)
     used: dict[str, nn.Parameter] = {}  # by the layers
     age: dict[str, int] = {}
+    tau: dict[str, int] = {}
     name_of: dict[int, str] = {}
     for index, layer in enumerate(layers):
         for local, p in layer.named_parameters():
@@ -102,16 +105,21 @@ def run_oracle(
             used[name] = p
             if age.setdefault(name, ages[index]) != ages[index]:
                 raise ValueError(f"{name} is tied between layers of ages {age[name]} and {ages[index]}")
+            tau[name] = 0 if correction is None else correction.tau[index]
     parameters = used  # of the optimizer
     if compute is not None:
         parameters = {name: nn.Parameter(p.detach().clone(), p.requires_grad) for name, p in used.items()}
         for layer in layers:
             layer.to(compute)
     trained = [(name, p) for name, p in parameters.items()]
-    optimizer = make_optimizer(trained) if any(p.requires_grad for _, p in trained) else None
+    optimizers = {}  # one, or one for each delay that is corrected
+    for t in sorted(set(tau.values())):
+        with_it = [(name, p) for name, p in trained if tau[name] == t]
+        if any(p.requires_grad for _, p in with_it):
+            optimizers[t] = make_optimizer(with_it)
+    corrector = None if correction is None else Corrector(correction, tau)
     x: Weights = {name: p.detach().clone() for name, p in parameters.items()}
     past: dict[int, Weights] = {0: x}
-    updates: dict[int, Weights] = {}
     result = OracleResult()
     inputs_hash, targets_hash = hashlib.sha256(), hashlib.sha256()
 
@@ -148,32 +156,38 @@ def run_oracle(
             )
         gradient = {name: p.grad.detach().clone() for name, p in parameters.items() if p.grad is not None}
 
-        _load(parameters, x)
-        if optimizer is not None:
+        y = x
+        if corrector is not None:
+            y = corrector.stepped(x)
+            for name, g in corrector.gradient(gradient, x).items():
+                parameters[name].grad = g
+        _load(parameters, y)
+        for t, optimizer in optimizers.items():
+            rates = [group["lr"] for group in optimizer.param_groups]
+            for group in optimizer.param_groups:
+                group["lr"] *= 1.0 if corrector is None else corrector.rate(t)
             optimizer.step()
+            for group, lr in zip(optimizer.param_groups, rates, strict=True):
+                group["lr"] = lr
         x_next = {name: p.detach().clone() for name, p in parameters.items()}
         update: Weights = {}
-        if correction is not None or observer is not None:
-            update = {name: x_next[name] - x[name] for name in parameters}
-        if correction is not None:
-            c, lag = correction
-            updates[k] = update
-            if k > 0:
-                earlier = updates[max(k - lag, 0)]
-                for name in parameters:
-                    change = update[name] - earlier[name]
-                    x_next[name] = x_next[name] + (change if c == 1 else change * c)
-            updates.pop(k - lag, None)  # the next step reaches back to k + 1 - lag
+        if corrector is not None or observer is not None:
+            update = {name: x_next[name] - y[name] for name in parameters}
+        if corrector is not None:
+            x_next = corrector.after(x_next, update, gradient)
+            corrector.passed(x)
 
         result.losses.append(batch_loss)
         if observer is not None:
-            observer(OracleState(k, x, x_next, read, gradient, update, batch_loss, optimizer, parameters))
+            one = next(iter(optimizers.values()), None)
+            observer(OracleState(k, x, x_next, read, gradient, update, batch_loss, one, parameters))
         x = past[k + 1] = x_next
         oldest = min(max(0, (k + 1) * m - a) // m for a in ages)
         for v in [v for v in past if v < oldest]:
             del past[v]
         if k + 1 == steps or (snapshot_every and (k + 1) % snapshot_every == 0):
             result.snapshots[k + 1] = x
+    result.solution = x if corrector is None else corrector.stepped(x)
     _load(parameters, x)
     _load(used, x)
     result.input_digest, result.target_digest = inputs_hash.hexdigest(), targets_hash.hexdigest()

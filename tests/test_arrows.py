@@ -27,7 +27,7 @@ FORBIDDEN = {
     "empirics": {"matplotlib", "pandas"},
 }
 # The oracle is a witness only as long as it shares no code with what it checks.
-ORACLE_MAY_IMPORT = {"pipeline.errors", "pipeline.models", "pipeline.data"}
+ORACLE_MAY_IMPORT = {"pipeline.oracle_corrections", "pipeline.errors", "pipeline.models", "pipeline.data"}
 MODULES = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
 
 
@@ -77,7 +77,8 @@ def oracle_violations(path: Path) -> list[str]:
 
 
 def test_oracle_shares_no_code_with_what_it_checks() -> None:
-    assert oracle_violations(ROOT / "pipeline" / "oracle.py") == []
+    for name in ("oracle.py", "oracle_corrections.py"):
+        assert oracle_violations(ROOT / "pipeline" / name) == []
 
 
 @pytest.mark.parametrize(

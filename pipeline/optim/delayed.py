@@ -37,6 +37,7 @@ class Delayed(Wrapper):
     """
 
     KEY = "delayed"
+    OUTERMOST = True
 
     def __init__(self, base: Optimizer, tau: int, skip_nonfinite: bool = False) -> None:
         self.tau = check_tau(tau)
@@ -84,9 +85,8 @@ class Delayed(Wrapper):
     def _advance(self) -> None:
         self._move(self.base.step)
 
-    def _leave_out(self) -> None:
-        if self.acts:
-            self._move(lambda: None)
+    def _pass_by(self) -> None:
+        self._move(super()._pass_by)
 
     def _move(self, step: Any) -> None:
         """x_{k+1} from x_k; the parameters go on to x_{(k+1-tau)+}."""
@@ -110,15 +110,10 @@ class Delayed(Wrapper):
         return {"tau": self.tau}
 
     def _own_state(self) -> dict[str, Any]:
-        number = self._numbers()
-        return {"newer": {number[p]: [x.clone() for x in newer] for p, newer in self.newer.items()}}
+        return {"newer": self._by_number(self.newer)}
 
     def _load_own_state(self, own: dict[str, Any]) -> None:
-        parameters = list(parameters_of(self))
-        self.newer = {
-            parameters[i]: [x.detach().to(device=parameters[i].device, copy=True) for x in newer]
-            for i, newer in own["newer"].items()
-        }
+        self.newer = self._by_parameter(own["newer"])
 
 
 def _copy(source: list[Tensor], target: list[Tensor]) -> None:

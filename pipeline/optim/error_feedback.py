@@ -21,7 +21,6 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from pipeline.errors import InputError
-from pipeline.optim.delayed import Delayed
 from pipeline.optim.wrapper import Wrapper, check_number, check_tau, parameters_of
 
 FORMS = ("extrapolate", "telescoped")
@@ -60,8 +59,6 @@ class ErrorFeedback(Wrapper):
             raise InputError(f"form: {form!r}; allowed are {', '.join(FORMS)}")
         if state_dtype is not None and state_dtype not in STATE_DTYPES:
             raise InputError(f"state_dtype: {state_dtype}; allowed are None, {', '.join(map(str, STATE_DTYPES))}")
-        if isinstance(base_optimizer, Delayed):
-            raise InputError("base_optimizer: a Delayed; allowed is Delayed(ErrorFeedback(base, tau), tau)")
         self.tau = check_tau(tau)
         self.form = form
         self._coefficient = None if coefficient is None else check_number("coefficient", coefficient)
@@ -126,15 +123,10 @@ class ErrorFeedback(Wrapper):
         return {"tau": self.tau, "form": self.form, "coefficient": self.coefficient}
 
     def _own_state(self) -> dict[str, Any]:
-        number = self._numbers()
-        return {"history": {number[p]: [U.clone() for U in updates] for p, updates in self.history.items()}}
+        return {"history": self._by_number(self.history)}
 
     def _load_own_state(self, own: dict[str, Any]) -> None:
-        parameters = list(parameters_of(self))
-        self.history = {
-            parameters[i]: [U.detach().to(device=parameters[i].device, copy=True) for U in updates]
-            for i, updates in own["history"].items()
-        }
+        self.history = self._by_parameter(own["history"])
 
 
 def _correct(x: Tensor, old: Tensor, earlier: Tensor, c: float) -> None:

@@ -7,9 +7,8 @@ parameter has its own storage again, with the rounded result in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -56,11 +55,3 @@ class Masters:
                 storage.copy_(p.data)
                 p.data = storage
                 p.grad = gradient
-
-    def saved(self, number: Mapping[Tensor, int]) -> dict[int, Tensor]:
-        """For a checkpoint: position of a parameter -> its copy."""
-        return {number[p]: copy.clone() for p, copy in self.copies.items()}
-
-    def load(self, saved: Mapping[int, Any], parameters: list[Tensor]) -> None:
-        """The inverse of :meth:`saved`."""
-        self.copies = {parameters[i]: c.detach().to(device=parameters[i].device, copy=True) for i, c in saved.items()}

@@ -69,14 +69,15 @@ def load_exactly(optimizer: Optimizer, saved: dict[str, Any]) -> None:
 class Wrapper(Optimizer):
     """A torch optimizer around another torch optimizer, sharing its param_groups and its state.
 
-    master_dtype: low-precision weights are stepped in copies of this dtype, and updates are measured there; None: in the
-    weights' own. skip_nonfinite: True leaves out the whole step when a gradient holds Inf or NaN: nothing reaches
+    master_dtype: low-precision weights are stepped in copies of this dtype, and updates are measured there; None: in
+    the weights' own. skip_nonfinite: True leaves out the whole step when a gradient holds Inf or NaN: nothing reaches
     weights, history or moments, `skipped_steps` counts it and a warning says so. Off by default: the check costs a pass
     over the gradients, and in a pipeline all stages have to decide together (`Job.skip_nonfinite`).
     Raises InputError for what is no optimizer or cannot be wrapped.
     """
 
     KEY = "wrapper"  # the wrapper's key in a checkpoint
+    OUTERMOST = False  # whether nothing may be wrapped around it
 
     def __init__(
         self, base: Optimizer, skip_nonfinite: bool = False, master_dtype: torch.dtype | None = torch.float32
@@ -85,6 +86,9 @@ class Wrapper(Optimizer):
             raise InputError(f"base_optimizer: {type(base).__name__}; allowed is a torch.optim.Optimizer")
         if isinstance(base, torch.optim.LBFGS):
             raise InputError("base_optimizer: LBFGS; allowed are optimizers that take one gradient a step")
+        if getattr(base, "OUTERMOST", False):
+            inside = f"{type(self).__name__}(base, tau)"
+            raise InputError(f"base_optimizer: a {type(base).__name__}; allowed is {type(base).__name__}({inside}, tau)")
         super().__init__(base.param_groups, base.defaults)
         self.base = base
         self.skip_nonfinite = skip_nonfinite
@@ -125,6 +129,15 @@ class Wrapper(Optimizer):
         """
         return nullcontext() if self._outer is None else self._outer.newest_weights()
 
+    @torch.no_grad()
+    def solution(self) -> list[Tensor]:
+        """The weights that have been trained, in the order of the parameters: the newest ones, unless the method says
+        that it trains another point than the one where gradients are taken."""
+        if isinstance(self.base, Wrapper):
+            return self.base.solution()
+        with self.newest_weights():
+            return [p.detach().clone() for p in parameters_of(self)]
+
     # -- checkpoint
 
     def _own_state(self) -> dict[str, Any]:
@@ -137,6 +150,26 @@ class Wrapper(Optimizer):
     def _settings(self) -> dict[str, Any]:
         """What must be the same for a checkpoint to fit, JSON-ready."""
         raise NotImplementedError
+
+    def _by_number(self, values: Mapping[Tensor, Any]) -> dict[int, Any]:
+        """Copies for a checkpoint: position of a parameter -> its tensor or list of tensors."""
+        number = self._numbers()
+        return {
+            number[p]: [t.clone() for t in value] if isinstance(value, list) else value.clone()
+            for p, value in values.items()
+        }
+
+    def _by_parameter(self, saved: Mapping[int, Any]) -> dict[Tensor, Any]:
+        """The inverse of :meth:`_by_number`."""
+        parameters = list(parameters_of(self))
+
+        def own(i: int, tensor: Tensor) -> Tensor:
+            return tensor.detach().to(device=parameters[i].device, copy=True)
+
+        return {
+            parameters[i]: [own(i, t) for t in value] if isinstance(value, list) else own(i, value)
+            for i, value in saved.items()
+        }
 
     def _numbers(self) -> dict[Tensor, int]:
         return {p: i for i, p in enumerate(parameters_of(self))}
@@ -168,7 +201,7 @@ class Wrapper(Optimizer):
             hook(self)
         saved = dict(self.base.state_dict())
         own = self._settings() | self._own_state() | {"skipped_steps": self.skipped_steps}
-        saved[self.KEY] = own | {"masters": self.masters.saved(self._numbers())}
+        saved[self.KEY] = own | {"masters": self._by_number(self.masters.copies)}
         for post in self._optimizer_state_dict_post_hooks.values():
             changed = post(self, saved)
             saved = saved if changed is None else changed
@@ -190,7 +223,7 @@ class Wrapper(Optimizer):
         load({key: value for key, value in state_dict.items() if key != self.KEY})
         self._share()
         self.skipped_steps = int(own["skipped_steps"])
-        self.masters.load(own["masters"], list(parameters_of(self)))
+        self.masters.copies = self._by_parameter(own["masters"])
         self._load_own_state(own)
         for post in self._optimizer_load_state_dict_post_hooks.values():
             post(self)
@@ -206,7 +239,7 @@ class Wrapper(Optimizer):
         loss = loss_of(closure)
         usable = self._gradients_usable()
         if not usable:
-            self._leave_out()
+            self.leave_out()
         elif self.acts:
             with self.masters.in_place_of(parameters_of(self)):
                 self._advance()
@@ -218,8 +251,18 @@ class Wrapper(Optimizer):
         """What the wrapper does with usable gradients where it acts."""
         raise NotImplementedError
 
-    def _leave_out(self) -> None:
-        """What the wrapper does in place of a step that is left out."""
+    @torch.no_grad()
+    def leave_out(self) -> None:
+        """Pass a step whose gradients are of no use: x_{k+1} = x_k. Only what remembers weights takes note."""
+        if self.acts:
+            with self.masters.in_place_of(parameters_of(self)):
+                self._pass_by()
+        elif isinstance(self.base, Wrapper):
+            self.base.leave_out()
+
+    def _pass_by(self) -> None:
+        if isinstance(self.base, Wrapper):
+            self.base.leave_out()
 
     def _gradients_usable(self) -> bool:
         """False if this step has to be left out; then it is counted and reported."""

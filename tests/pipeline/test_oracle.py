@@ -10,7 +10,9 @@ import torch
 from torch import nn
 
 import pipeline.oracle
+import pipeline.oracle_corrections
 from pipeline.oracle import largest_difference, run_oracle
+from pipeline.oracle_corrections import OracleCorrection
 
 ETA = 0.01
 
@@ -84,12 +86,14 @@ def test_delays_follow_the_recursion(ages, m):
     torch.testing.assert_close(run(ages, 3, m), by_hand(ages, 3, m), rtol=1e-12, atol=1e-15)
 
 
-@pytest.mark.parametrize(("c", "lag"), [(1.0, 1), (2.0, 1), (1.0, 2)])
-def test_corrections_follow_the_recursion(c, lag):
+@pytest.mark.parametrize(("form", "tau", "c", "lag"), [("extrapolate", 1, 1.0, 1), ("extrapolate", 2, 2.0, 1),
+                                                       ("telescoped", 2, 1.0, 2)])  # fmt: skip
+def test_corrections_follow_the_recursion(form, tau, c, lag):
+    correction = OracleCorrection("error-feedback", (tau, tau), form)
     torch.testing.assert_close(
-        run((1, 1), 4, correction=(c, lag)), by_hand((1, 1), 4, c=c, lag=lag), rtol=1e-12, atol=1e-15
+        run((1, 1), 4, correction=correction), by_hand((1, 1), 4, c=c, lag=lag), rtol=1e-12, atol=1e-15
     )
-    assert run((1, 1), 4, correction=(c, lag)) != run((1, 1), 4)
+    assert run((1, 1), 4, correction=correction) != run((1, 1), 4)
 
 
 def test_a_wrong_age_is_another_trajectory():
@@ -98,10 +102,13 @@ def test_a_wrong_age_is_another_trajectory():
 
 
 def test_the_oracle_imports_neither_schedules_nor_engine_nor_wrappers():
-    tree = ast.parse(Path(pipeline.oracle.__file__).read_text(encoding="utf-8"))
-    modules = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
-    modules |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    modules = set()
+    for source in (pipeline.oracle, pipeline.oracle_corrections):
+        tree = ast.parse(Path(source.__file__).read_text(encoding="utf-8"))
+        modules |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+        modules |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     allowed = {"__future__", "hashlib", "math", "collections.abc", "dataclasses", "typing", "torch"}
+    allowed.add("pipeline.oracle_corrections")
     assert modules <= allowed
 
 

@@ -212,16 +212,17 @@ def test_loading_another_wrapper_is_refused():
 def test_loading_keeps_dtypes_and_values():
     """Moments, copies and updates of bfloat16 weights in the dtype of each, also where all of it is mixed."""
 
-    def build(ps):
-        return Delayed(ErrorFeedback(torch.optim.AdamW(ps, lr=0.1, foreach=False), 3, "telescoped", **settings), 3)
+    def build(ps, kept):
+        adamw = torch.optim.AdamW(ps, lr=0.1, foreach=False)
+        return Delayed(ErrorFeedback(adamw, 3, "telescoped", state_dtype=kept), 3)
 
-    for settings, dtype in (({}, torch.float32), ({"state_dtype": torch.bfloat16}, torch.bfloat16)):
+    for kept, dtype in ((None, torch.float32), (torch.bfloat16, torch.bfloat16)):
         ps = parameters(torch.bfloat16)
-        optimizer = build(ps)
+        optimizer = build(ps, kept)
         run(ps, optimizer, range(5))
         saved = copy.deepcopy(optimizer.state_dict())
         qs = [nn.Parameter(p.detach().clone()) for p in ps]
-        loaded = build(qs)
+        loaded = build(qs, kept)
         loaded.load_state_dict(saved)
         inner = loaded.base
         assert {p.dtype for p in qs} == {torch.bfloat16}

@@ -1,0 +1,74 @@
+"""GradientExtrapolation: the correction of the gradient instead of the update, g~_k = g_k + c (g_k - g_{k-1}).
+
+With c = tau, and 2 g_k - g_{k-1} for one step of delay. The gradients are those the optimizer is given, each tau steps
+old; the first one is used as it is. Noise is extrapolated too: its variance grows to (1 + c)^2 + c^2 times its own.
+
+Source: the gradient-level counterpart of error feedback (arXiv 2606.30634); for tau = 1 the step of the optimistic
+gradient method (Popov 1980).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+
+from pipeline.optim.wrapper import Wrapper, check_number, check_tau, parameters_of
+
+
+class GradientExtrapolation(Wrapper):
+    """`base_optimizer`, given extrapolated gradients; one gradient-sized buffer.
+
+    tau: integer >= 0; 0 is bit-identical to the base. coefficient: c, a number >= 0; None: tau.
+    After step() a parameter's .grad is the gradient that was given. A parameter without gradient at a step is left
+    alone by it, and its next difference is to the last gradient it had.
+    Raises InputError, naming the field, for a bad value.
+    """
+
+    KEY = "gradient_extrapolation"
+
+    def __init__(
+        self,
+        base_optimizer: Optimizer,
+        tau: int = 1,
+        coefficient: float | None = None,
+        *,
+        master_dtype: torch.dtype | None = torch.float32,
+        skip_nonfinite: bool = False,
+    ) -> None:
+        self.tau = check_tau(tau)
+        self.coefficient = float(tau) if coefficient is None else check_number("coefficient", coefficient)
+        super().__init__(base_optimizer, skip_nonfinite, master_dtype)
+        self.last: dict[Tensor, Tensor] = {}  # g_{k-1}
+
+    def _attributes(self) -> list[str]:
+        return [*super()._attributes(), "tau", "coefficient", "last"]
+
+    @property
+    def acts(self) -> bool:
+        return self.tau > 0
+
+    def _advance(self) -> None:
+        given = [(p, p.grad) for p in parameters_of(self) if p.grad is not None]
+        for p, g in given:
+            if p in self.last:
+                change = g - self.last[p]
+                p.grad = g + (change if self.coefficient == 1 else change * self.coefficient)
+        try:
+            self.base.step()
+        finally:
+            for p, g in given:
+                p.grad = g
+        for p, g in given:
+            self.last[p] = g.detach().clone()
+
+    def _settings(self) -> dict[str, Any]:
+        return {"tau": self.tau, "coefficient": self.coefficient}
+
+    def _own_state(self) -> dict[str, Any]:
+        return {"last": self._by_number(self.last)}
+
+    def _load_own_state(self, own: dict[str, Any]) -> None:
+        self.last = self._by_parameter(own["last"])
