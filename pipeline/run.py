@@ -122,11 +122,7 @@ def losses_at_newest(job: Job, snapshots: dict[int, dict[str, Tensor]]) -> dict[
             for j in range(k * m, (k + 1) * m):
                 inputs, target = job.data.microbatch(j)
                 stack.microbatch = j
-                if job.compute is not None and inputs.is_floating_point():
-                    inputs = inputs.to(job.compute)
-                output = stack(inputs)
-                if job.compute is not None:
-                    output = output.to(torch.promote_types(output.dtype, torch.float32))
+                output = job.as_output(stack(job.as_input(inputs)))
                 total += (job.loss(output, target) / job.scale).item()
             found[k] = total
     return found

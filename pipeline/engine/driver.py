@@ -19,7 +19,7 @@ from torch.distributed.pipelining.schedules import PipelineScheduleSingle
 from torch.optim import Optimizer
 
 from pipeline.engine.exchange import BatchExchange, Pending
-from pipeline.engine.job import Data, Job
+from pipeline.engine.job import Job
 from pipeline.engine.result import StageResult
 from pipeline.engine.stage import VersionedStage
 from pipeline.engine.transport import Direction, Message
@@ -43,11 +43,10 @@ class Hooks:
 class DataReader:
     """Microbatches on the device of a stage, read a batch at a time, checked against the first and hashed in order."""
 
-    def __init__(self, data: Data, microbatches: int, device: torch.device, compute: torch.dtype | None) -> None:
-        self.data = data
-        self.microbatches = microbatches
+    def __init__(self, job: Job, device: torch.device) -> None:
+        self.job = job
+        self.microbatches = job.schedule.microbatches
         self.device = device
-        self.compute = compute
         self._first: list[tuple[torch.Size, torch.dtype]] = []
         self._hashes = hashlib.sha256(), hashlib.sha256()
         self._ahead: dict[int, tuple[Tensor, Tensor] | Exception] = {}
@@ -75,7 +74,7 @@ class DataReader:
         return self._read(j, count=False)
 
     def _read(self, j: int, count: bool) -> tuple[Tensor, Tensor]:
-        pair = self.data.microbatch(j)
+        pair = self.job.data.microbatch(j)
         found = [(t.shape, t.dtype) for t in pair]
         self._first = self._first or found
         if found != self._first:
@@ -89,9 +88,7 @@ class DataReader:
             for sha, t in zip(self._hashes, pair, strict=True):
                 sha.update(t.cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
         inputs, targets = (t.to(self.device) for t in pair)
-        if self.compute is not None and inputs.is_floating_point():
-            inputs = inputs.to(self.compute)
-        return inputs, targets
+        return self.job.as_input(inputs), targets
 
     @property
     def digests(self) -> tuple[str, str]:
@@ -125,7 +122,7 @@ class StreamingDriver(PipelineScheduleSingle):
         self._hooks = hooks or Hooks()
         self._optimizer = optimizer
         m, steps = schedule.microbatches, self.job.steps
-        reader = DataReader(self.job.data, m, stage.device, self.job.compute)
+        reader = DataReader(self.job, stage.device)
         self._prepare(reader, start * m)
         forwards, backwards = (self._receives(kind, start * m, steps * m) for kind in ("forward", "backward"))
         self._in_flight: deque[int] = deque()
@@ -181,9 +178,7 @@ class StreamingDriver(PipelineScheduleSingle):
 
     def _loss(self, output: Tensor, targets: Tensor | None) -> Tensor:
         assert targets is not None
-        if self.job.compute is not None:
-            output = output.to(torch.promote_types(output.dtype, torch.float32))
-        loss = self.job.loss(output, targets) / self.job.scale
+        loss = self.job.loss(self.job.as_output(output), targets) / self.job.scale
         assert isinstance(loss, Tensor)
         return loss
 

@@ -8,14 +8,13 @@ import pickle
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
 
 from pipeline.errors import InputError
 from pipeline.schedules.base import Schedule, positive_integer
-
-if TYPE_CHECKING:
-    import torch
-    from torch import Tensor, nn
 
 NamedParameters = list[tuple[str, Any]]
 REDUCTIONS = ("mean", "sum")
@@ -136,6 +135,18 @@ class Job:
     def scale(self) -> float:
         """What the loss of a microbatch is divided by."""
         return self.schedule.microbatches if self.reduction == "mean" else 1
+
+    def as_input(self, inputs: Tensor) -> Tensor:
+        """A microbatch's inputs as the first layer takes them: floating-point ones in the dtype of the forwards."""
+        if self.compute is not None and inputs.is_floating_point():
+            return inputs.to(self.compute)
+        return inputs
+
+    def as_output(self, output: Tensor) -> Tensor:
+        """What the last layer returns as the loss takes it: in float32 at least where forwards have another dtype."""
+        if self.compute is not None:
+            return output.to(torch.promote_types(output.dtype, torch.float32))
+        return output
 
     def check_picklable(self) -> None:
         """Raises InputError naming the first field that a worker process could not be given."""

@@ -48,7 +48,7 @@ def run_stock(
     schedule = CLASSES[job.schedule.name](stage, n_microbatches=m, loss_fn=loss, scale_grads=False)
     named = [(share.names.get(name, name), p) for name, p in module.named_parameters()]
     optimizer = job.optimizer(named) if any(p.requires_grad for _, p in named) else None
-    reader = DataReader(job.data, m, device, None)
+    reader = DataReader(job, device)
     for k in range(job.steps):
         inputs, targets = (torch.cat(part) for part in zip(*(reader(k * m + i) for i in range(m)), strict=True))
         if optimizer is not None:
