@@ -38,6 +38,7 @@ from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 from torch.optim import Optimizer
 
+from pipeline.engine.digest import bytes_of
 from pipeline.engine.job import Checkpoints, Job
 from pipeline.engine.stage import VersionedStage
 from pipeline.engine.state import JSON_MARK, belongs, decode, encode, load_optimizer, stage_state
@@ -193,7 +194,7 @@ def data_digest(job: Job) -> str:
     """sha256 of the first microbatch: what tells another corpus or another order of the data."""
     sha = hashlib.sha256()
     for t in job.data.microbatch(0):
-        sha.update(t.cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+        sha.update(bytes_of(t))
     return sha.hexdigest()
 
 

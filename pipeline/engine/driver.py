@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.distributed.pipelining.schedules import PipelineScheduleSingle
 from torch.optim import Optimizer
 
+from pipeline.engine.digest import bytes_of
 from pipeline.engine.exchange import BatchExchange, Pending
 from pipeline.engine.job import Job
 from pipeline.engine.result import StageResult
@@ -86,7 +87,7 @@ class DataReader:
                     )
         if count:
             for sha, t in zip(self._hashes, pair, strict=True):
-                sha.update(t.cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+                sha.update(bytes_of(t))
         inputs, targets = (t.to(self.device) for t in pair)
         return self.job.as_input(inputs), targets
 

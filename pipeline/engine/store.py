@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from pipeline.engine.digest import bytes_of
 from pipeline.errors import VersionError
 
 
@@ -230,5 +231,5 @@ def _copy(source: Mapping[str, Tensor], target: Mapping[str, nn.Parameter]) -> N
 def _checksum(leaves: Mapping[str, Tensor]) -> str:
     sha = hashlib.sha256()
     for name in sorted(leaves):
-        sha.update(leaves[name].detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
+        sha.update(bytes_of(leaves[name]))
     return sha.hexdigest()
