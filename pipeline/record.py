@@ -210,7 +210,7 @@ def summarise(made: Plan, result: RunResult, seconds: float, args: argparse.Name
 
     config, corpus = made.config, made.corpus
     histogram = Counter(delay for delays in delays_per_microbatch(result.events).values() for delay in delays)
-    done = len(result.losses) - len({e.step for e in result.events})
+    done = len(made.losses)
     summary = {
         "schedule": config.schedule,
         "stages": config.stages,
