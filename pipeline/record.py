@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,14 +96,14 @@ def plan(args: argparse.Namespace, given: Collection[str], stages: int | None = 
     config = config_of(args)
     corpus = load_corpus(args.corpus)
     config.batches(corpus.text)  # refuses a corpus that is too short
-    start, losses = None, []
+    job, losses = config.job(corpus.text, checkpoints_of(args)), []
     if args.resume:
         from pipeline.engine.checkpoint import check_fits, latest_checkpoint, losses_in, read_manifest
 
         start = str(latest_checkpoint(checkpoint_folder(args.out)))
-        check_fits(read_manifest(start), config.job(corpus.text))
-        losses = losses_in(start)
-    return Plan(config, corpus, config.job(corpus.text, checkpoints_of(args), start), losses)
+        check_fits(read_manifest(start), job)
+        job, losses = replace(job, resume=start), losses_in(start)
+    return Plan(config, corpus, job, losses)
 
 
 def device_of(args: argparse.Namespace) -> str:
