@@ -102,10 +102,6 @@ class VersionStore:
         if self.confirm:
             self._checksums[slot.version] = _checksum(slot.leaves)
 
-    def tag_of(self, tensor: Tensor) -> int:
-        """Version whose weights were last written to where ``tensor`` lies."""
-        return self.tags[tensor.data_ptr()]
-
     def confirm_bound(self, version: int) -> None:
         """Raises VersionError where the bound weights are not, bit for bit, those that were written as ``version``."""
         found = _checksum(self.bound())
