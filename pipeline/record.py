@@ -166,16 +166,15 @@ class RunRecord:
             self.rows.flush()
 
     def _on_exit(self, kind: Any, error: Any, trace: Any) -> bool:
-        if self.folder is not None and kind is not None:
+        if kind is not None:
             state = "interrupted" if issubclass(kind, KeyboardInterrupt) else "failed"
-            why = " ".join(str(error).split()) or state
-            self.folder.write("status.json", self.status | {"state": state, "error": why})
+            self.fail(" ".join(str(error).split()) or state, state)
         return False
 
-    def fail(self, why: str) -> None:
-        """Mark the run as failed, where the process will not get to end by itself."""
+    def fail(self, why: str, state: str = "failed") -> None:
+        """Mark the run as failed, or as ``state`` says; for a process that will not get to its end by itself too."""
         if self.folder is not None:
-            self.folder.write("status.json", self.status | {"state": "failed", "error": why})
+            self.folder.write("status.json", self.status | {"state": state, "error": why})
 
     def finish(self, summary: dict[str, Any], result: RunResult) -> None:
         """Write what the whole run has shown."""
