@@ -12,33 +12,29 @@ versions held and microbatches in flight must be those that the schedule counts.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import datetime
 import os
 import platform
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.distributed.pipelining import PipelineStage
 
+from benchmarks.meter import Meter
 from pipeline.clock import Costs
-from pipeline.engine.driver import StreamingDriver
 from pipeline.engine.job import Job, NamedParameters
 from pipeline.engine.pool import RunResult, WorkerPool
 from pipeline.engine.run_stage import Groups, run_stage
-from pipeline.engine.stage import VersionedStage
 from pipeline.run import one_thread
 from pipeline.schedules import make_schedule
 from pipeline.schedules.base import Schedule
@@ -239,73 +235,6 @@ def gpt_rows(turns: int) -> Iterator[Row]:
         found = race(pool, jobs, turns, 10)
     ratio = found["torch"].over(found["ours"])
     yield Row("1F1B against torch's 1F1B, GPT, AdamW, S = 1, m = 2", found["ours"], found["torch"], ratio, 1, None)
-
-
-class Meter:
-    """Seconds in functions that count, without those inside them that do not, and without the timers' own."""
-
-    def __init__(self) -> None:
-        self._seconds = 0.0
-        self._calls = 0
-        self._counts = [False]
-        self._since = 0.0
-        empty = self.wrap(lambda: None, True)
-        for _ in range(10_000):
-            empty()
-        self._own = self._seconds / self._calls
-        self._seconds, self._calls = 0.0, 0
-
-    @property
-    def seconds(self) -> float:
-        return self._seconds - self._calls * self._own
-
-    def _turn_to(self, counts: bool | None) -> None:
-        now = time.perf_counter()
-        if self._counts[-1]:
-            self._seconds += now - self._since
-        self._since = now
-        if counts is None:
-            self._counts.pop()
-        else:
-            self._counts.append(counts)
-
-    def wrap(self, function: Callable[..., Any], counts: bool) -> Callable[..., Any]:
-        def run(*args: Any, **kwargs: Any) -> Any:
-            self._calls += 1
-            self._turn_to(counts)
-            try:
-                return function(*args, **kwargs)
-            finally:
-                self._turn_to(None)
-
-        return run
-
-    @contextlib.contextmanager
-    def watching(self) -> Iterator[None]:
-        """Count all that a versioned stage and its driver do around torch's own forward, backward and step."""
-        with contextlib.ExitStack() as stack:
-
-            def replace_method(owner: Any, name: str, counts: bool) -> None:
-                stack.enter_context(patch.object(owner, name, self.wrap(getattr(owner, name), counts)))
-
-            def count_hooks(owner: Any, name: str) -> None:
-                register = getattr(owner, name)
-
-                def registering(module: Any, hook: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-                    return register(module, self.wrap(hook, True), *args, **kwargs)
-
-                stack.enter_context(patch.object(owner, name, registering))
-
-            for name in ("forward_microbatch", "backward_microbatch"):
-                replace_method(VersionedStage, name, True)
-            for name in ("_step", "_note"):
-                replace_method(StreamingDriver, name, True)
-            for name in ("forward_one_chunk", "backward_one_chunk"):
-                assert getattr(VersionedStage, name) is getattr(PipelineStage, name)
-                replace_method(VersionedStage, name, False)
-            count_hooks(nn.Module, "register_forward_pre_hook")
-            count_hooks(Tensor, "register_post_accumulate_grad_hook")
-            yield
 
 
 def version_cost(schedule: str, turns: int) -> Row:
