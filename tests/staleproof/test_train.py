@@ -74,28 +74,34 @@ def test_a_port_in_use_is_one_line(staleproof: Run):
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-def test_a_killed_worker_keeps_the_rows_and_marks_the_run(tmp_path: Path):
-    command = [sys.executable, "-m", "staleproof", "train", "--steps", "100000", "--out", str(tmp_path / "run"), *SMALL]
+def killed(folder: Path, *words: str, rows: int, rank: int) -> tuple[str, list[int]]:
+    """Start a run in ``folder`` and kill worker ``rank`` after so many rows: (stderr of the run, its workers)."""
+    command = [sys.executable, "-m", "staleproof", "train", *words, "--out", str(folder), *SMALL]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-    rows = tmp_path / "run" / "steps.jsonl"
-    deadline = time.monotonic() + 60
-    while not (rows.exists() and len(rows.read_text().splitlines()) >= 5):
+    written = folder / "steps.jsonl"
+    deadline = time.monotonic() + 90
+    while not (written.exists() and len(written.read_text().splitlines()) >= rows):
         assert process.poll() is None and time.monotonic() < deadline
-        time.sleep(0.1)
+        time.sleep(0.02)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     workers = [int(pid) for pid in children if "spawn_main" in Path(f"/proc/{pid}/cmdline").read_text()]
     assert len(workers) == 2
-    os.kill(workers[1], signal.SIGKILL)
+    os.kill(workers[rank], signal.SIGKILL)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 3
+    return errors, workers
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_a_killed_worker_keeps_the_rows_and_marks_the_run(tmp_path: Path):
+    errors, workers = killed(tmp_path / "run", "--steps", "100000", rows=5, rank=1)
     assert "was killed by SIGKILL" in errors.splitlines()[-1]
     assert "Traceback" not in errors
     assert not any(os.path.exists(f"/proc/{pid}") for pid in workers)
     status = json.loads((tmp_path / "run" / "status.json").read_text())
     assert status["state"] == "failed"
     assert "SIGKILL" in status["error"]
-    assert len(rows.read_text().splitlines()) >= 5
+    assert len((tmp_path / "run" / "steps.jsonl").read_text().splitlines()) >= 5
     assert not (tmp_path / "run" / "run.json").exists()
 
 
@@ -115,18 +121,7 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_a_killed_run_is_resumed_bit_for_bit(staleproof: Run, tmp_path: Path):
     settings = ("--steps", "120", "--checkpoint-every", "10", "--correction", "error-feedback", "--dropout", "0.1")
-    command = [sys.executable, "-m", "staleproof", "train", *settings, "--out", str(tmp_path / "run"), *SMALL]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-    rows = tmp_path / "run" / "steps.jsonl"
-    deadline = time.monotonic() + 90
-    while not (rows.exists() and len(rows.read_text().splitlines()) >= 25):
-        assert process.poll() is None and time.monotonic() < deadline
-        time.sleep(0.02)
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    worker = next(int(pid) for pid in children if "spawn_main" in Path(f"/proc/{pid}/cmdline").read_text())
-    os.kill(worker, signal.SIGKILL)
-    process.communicate(timeout=30)
-    assert process.returncode == 3
+    killed(tmp_path / "run", *settings, rows=25, rank=0)
     done = staleproof("train", "--resume", "--out", "run", "--json", timeout=120)
     assert done.returncode == 0, done.stderr
     resumed = json.loads(done.stdout)
@@ -135,7 +130,8 @@ def test_a_killed_run_is_resumed_bit_for_bit(staleproof: Run, tmp_path: Path):
     assert whole.returncode == 0, whole.stderr
     a, b = weights(tmp_path / "run"), weights(tmp_path / "whole")
     assert set(a) == set(b) and all(torch.equal(a[name], b[name]) for name in a)
-    assert rows.read_text() == (tmp_path / "whole" / "steps.jsonl").read_text()
+    rows = [(tmp_path / name / "steps.jsonl").read_text() for name in ("run", "whole")]
+    assert rows[0] == rows[1]
     assert resumed["losses"] == json.loads(whole.stdout)["losses"]
     for words, message in (
         (("--width", "32"), "width = 32: the run in 'run' has 16"),
