@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 import shutil
 import subprocess
@@ -51,25 +53,68 @@ def two_workers(_two_workers: Any) -> Any:
 
 
 @pytest.fixture(scope="session")
+def workers(_two_workers: Any) -> Iterator[Callable[[int], Any]]:
+    """S -> a pool of S worker processes, started when first asked for and shared; alive again after a failed run."""
+    from pipeline.engine.pool import WorkerPool
+
+    with contextlib.ExitStack() as stack:
+        pools = {2: _two_workers}
+
+        def of(S: int) -> Any:
+            if S not in pools:
+                pools[S] = stack.enter_context(WorkerPool(S, device="cpu"))
+            if not pools[S].pids:
+                pools[S].restart()
+            return pools[S]
+
+        yield of
+
+
+@pytest.fixture(scope="session")
 def root() -> Path:
     """The root of the repository."""
     return ROOT
 
 
-@pytest.fixture
-def staleproof(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run the command line in a process of its own, in an empty folder; returns the completed process."""
+@pytest.fixture(scope="session")
+def staleproof_in() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run the command line in a process of its own, in a given folder; returns the completed process."""
 
-    def run(*words: str, timeout: float = 120, **environment: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        folder: Path, *words: str, timeout: float = 120, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
         env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error", **environment}
         return subprocess.run(
             [sys.executable, "-m", "staleproof", *words],
-            cwd=tmp_path,
+            cwd=folder,
             env=env,
             capture_output=True,
             text=True,
             encoding="utf-8",
             timeout=timeout,
         )
+
+    return run
+
+
+@pytest.fixture
+def staleproof(tmp_path: Path, staleproof_in: Any) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run the command line in a process of its own, in an empty folder."""
+    return functools.partial(staleproof_in, tmp_path)
+
+
+@pytest.fixture
+def in_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """As ``staleproof``, in this process: for what needs none of its own, some seconds faster."""
+    from staleproof.cli import main
+
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        capsys.readouterr()
+        code = main(words)
+        return subprocess.CompletedProcess(words, code, *capsys.readouterr())
 
     return run

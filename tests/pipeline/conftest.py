@@ -1,8 +1,7 @@
-"""One thread in the test process too: the number of threads decides the order of sums. Worker pools by size."""
+"""One thread in the test process too: the number of threads decides the order of sums."""
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
@@ -11,24 +10,6 @@ import pytest
 import torch
 
 torch.set_num_threads(1)
-
-
-@pytest.fixture(scope="session")
-def workers(_two_workers: Any) -> Iterator[Callable[[int], Any]]:
-    """S -> a pool of S worker processes, started when first asked for and shared; alive again after a failed run."""
-    from pipeline.engine.pool import WorkerPool
-
-    with contextlib.ExitStack() as stack:
-        pools = {2: _two_workers}
-
-        def of(S: int) -> Any:
-            if S not in pools:
-                pools[S] = stack.enter_context(WorkerPool(S, device="cpu"))
-            if not pools[S].pids:
-                pools[S].restart()
-            return pools[S]
-
-        yield of
 
 
 @pytest.fixture

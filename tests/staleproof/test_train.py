@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import signal
@@ -11,26 +12,67 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
+from pipeline.engine.pool import WorkerPool
 from pipeline.events import as_columns, from_columns
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 pytestmark = pytest.mark.processes
 
-TEXT = str(Path(__file__).resolve().parents[2] / "README.md")
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = str(ROOT / "README.md")
+#: In tests of one process on shared workers folders are absolute: the workers run in a folder of their own.
 SMALL = ("--corpus", TEXT, "--width", "16", "--heads", "2", "--context", "16", "--sequences", "2")
+
+
+class Lent:
+    """A pool that outlives the command that asked for it."""
+
+    def __init__(self, pool: WorkerPool) -> None:
+        self._pool = pool
+
+    def __enter__(self) -> Lent:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._pool, name)
+
+
+@pytest.fixture
+def train(in_process: Run, workers: Callable[[int], WorkerPool], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """`staleproof train` in this process, on workers that tests share."""
+
+    def lend(stages: int, device: str, transport: str, port: int | None) -> Lent:
+        assert (transport, port) == ("auto", None)
+        return Lent(workers(stages))
+
+    monkeypatch.setattr("pipeline.engine.pool.WorkerPool", lend)
+    return functools.partial(in_process, "train")
+
+
+@pytest.fixture(scope="module")
+def finished(staleproof_in: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run of three steps without checkpoints, by a process of its own; tests leave it as it is."""
+    folder = tmp_path_factory.mktemp("finished")
+    done = staleproof_in(folder, "train", "--steps", "3", "--out", "run", *SMALL)
+    assert done.returncode == 0, done.stderr
+    return folder / "run"
 
 
 @pytest.mark.parametrize(
     ("schedule", "delay"),
     [("1f1b", [0, 0]), ("pipedream", [1, 0]), ("pipedream-2bw", [1, 1]), ("uniform", [1, 1])],
 )
-def test_every_schedule_equals_the_oracle(staleproof: Run, schedule, delay):
-    done = staleproof("train", "--schedule", schedule, "--steps", "4", "--check-oracle", "--json", *SMALL, timeout=120)
+def test_every_schedule_equals_the_oracle(train: Run, schedule, delay):
+    done = train("--schedule", schedule, "--steps", "4", "--check-oracle", "--json", *SMALL)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert result["max_abs_diff"] == 0.0
@@ -41,10 +83,8 @@ def test_every_schedule_equals_the_oracle(staleproof: Run, schedule, delay):
     assert len(result["losses"]) == 4
 
 
-def test_files_of_a_run(staleproof: Run, tmp_path: Path):
-    done = staleproof("train", "--steps", "3", "--out", "run", *SMALL, timeout=120)
-    assert done.returncode == 0, done.stderr
-    run = tmp_path / "run"
+def test_files_of_a_run(finished: Path, in_process: Run):
+    run = finished
     assert json.loads((run / "status.json").read_text())["state"] == "complete"
     rows = [json.loads(line) for line in (run / "steps.jsonl").read_text().splitlines()]
     assert [row["step"] for row in rows] == [1, 2, 3]
@@ -58,26 +98,40 @@ def test_files_of_a_run(staleproof: Run, tmp_path: Path):
     timing = json.loads((run / "run.json").read_text())["timing"]
     assert timing["seconds_per_step"] > 0 and 0 < timing["utilisation"] < 1
     assert timing["bubble"] == pytest.approx(1 - timing["utilisation"])
-    again = staleproof("train", "--steps", "3", "--out", "run", *SMALL, timeout=60)
+    again = in_process("train", "--steps", "3", "--out", str(run), *SMALL)
     assert again.returncode == 2
     assert "is not empty" in again.stderr
 
 
-def test_a_port_in_use_is_one_line(staleproof: Run):
+def test_a_port_in_use_is_one_line(in_process: Run):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        done = staleproof("train", "--steps", "2", "--port", port, *SMALL, timeout=60)
+        done = in_process("train", "--steps", "2", "--port", port, *SMALL)
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith(f"staleproof train: error: port = {port} is in use")
     assert "Traceback" not in done.stderr
 
 
+def test_a_diverged_run_is_a_failed_run(train: Run, in_process: Run):
+    done = train("--lr", "1e30", "--steps", "4", "--out", "run", *SMALL)
+    assert done.returncode == 3
+    assert done.stderr.splitlines()[-1].startswith("staleproof train: the run diverged")
+    refused = in_process("report", "run")
+    assert refused.returncode == 2
+    assert "was written by staleproof train" in refused.stderr
+
+
+def weights(folder: Path) -> dict[str, torch.Tensor]:
+    return torch.load(folder / "weights.pt", weights_only=True)
+
+
 def killed(folder: Path, *words: str, rows: int, rank: int) -> tuple[str, list[int]]:
     """Start a run in ``folder`` and kill worker ``rank`` after so many rows: (stderr of the run, its workers)."""
     command = [sys.executable, "-m", "staleproof", "train", *words, "--out", str(folder), *SMALL]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
     written = folder / "steps.jsonl"
     deadline = time.monotonic() + 90
     while not (written.exists() and len(written.read_text().splitlines()) >= rows):
@@ -93,42 +147,25 @@ def killed(folder: Path, *words: str, rows: int, rank: int) -> tuple[str, list[i
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-def test_a_killed_worker_keeps_the_rows_and_marks_the_run(tmp_path: Path):
-    errors, workers = killed(tmp_path / "run", "--steps", "100000", rows=5, rank=1)
+def test_a_killed_run_says_so_and_is_resumed_bit_for_bit(staleproof: Run, train: Run, tmp_path: Path):
+    settings = ("--steps", "120", "--checkpoint-every", "10", "--correction", "error-feedback", "--dropout", "0.1")
+    run = tmp_path / "run"
+    errors, workers = killed(run, *settings, rows=25, rank=1)
     assert "was killed by SIGKILL" in errors.splitlines()[-1]
     assert "Traceback" not in errors
     assert not any(os.path.exists(f"/proc/{pid}") for pid in workers)
-    status = json.loads((tmp_path / "run" / "status.json").read_text())
+    status = json.loads((run / "status.json").read_text())
     assert status["state"] == "failed"
     assert "SIGKILL" in status["error"]
-    assert len((tmp_path / "run" / "steps.jsonl").read_text().splitlines()) >= 5
-    assert not (tmp_path / "run" / "run.json").exists()
-
-
-def test_a_diverged_run_is_a_failed_run(staleproof: Run, tmp_path: Path):
-    done = staleproof("train", "--lr", "1e30", "--steps", "4", "--out", "run", *SMALL, timeout=120)
-    assert done.returncode == 3
-    assert done.stderr.splitlines()[-1].startswith("staleproof train: the run diverged")
-    refused = staleproof("report", "run", timeout=60)
-    assert refused.returncode == 2
-    assert "was written by staleproof train" in refused.stderr
-
-
-def weights(folder: Path) -> dict[str, torch.Tensor]:
-    return torch.load(folder / "weights.pt", weights_only=True)
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-def test_a_killed_run_is_resumed_bit_for_bit(staleproof: Run, tmp_path: Path):
-    settings = ("--steps", "120", "--checkpoint-every", "10", "--correction", "error-feedback", "--dropout", "0.1")
-    killed(tmp_path / "run", *settings, rows=25, rank=0)
+    assert len((run / "steps.jsonl").read_text().splitlines()) >= 25
+    assert not (run / "run.json").exists()
     done = staleproof("train", "--resume", "--out", "run", "--json", timeout=120)
     assert done.returncode == 0, done.stderr
     resumed = json.loads(done.stdout)
     assert resumed["resumed_from"] >= 10
-    whole = staleproof("train", *settings, "--out", "whole", "--json", *SMALL, timeout=120)
+    whole = train(*settings, "--out", str(tmp_path / "whole"), "--json", *SMALL)
     assert whole.returncode == 0, whole.stderr
-    a, b = weights(tmp_path / "run"), weights(tmp_path / "whole")
+    a, b = weights(run), weights(tmp_path / "whole")
     assert set(a) == set(b) and all(torch.equal(a[name], b[name]) for name in a)
     rows = [(tmp_path / name / "steps.jsonl").read_text() for name in ("run", "whole")]
     assert rows[0] == rows[1]
@@ -139,31 +176,31 @@ def test_a_killed_run_is_resumed_bit_for_bit(staleproof: Run, tmp_path: Path):
         (("--overwrite",), "overwrite: not with --resume"),
         ((), "steps = 120: the checkpoint has 120 steps done"),
     ):
-        refused = staleproof("train", "--resume", "--out", "run", *words, timeout=60)
+        refused = train("--resume", "--out", "run", *words)
         assert refused.returncode == 2, words
         assert message in refused.stderr.splitlines()[-1]
-    assert json.loads((tmp_path / "run" / "status.json").read_text())["state"] == "complete"
+    assert json.loads((run / "status.json").read_text())["state"] == "complete"
 
 
-def test_a_2bw_run_goes_on_at_another_number_of_stages(staleproof: Run):
-    first = ("train", "--steps", "6", "--checkpoint-every", "3", "--microbatches", "4", "--out", "run", *SMALL)
-    assert staleproof(*first, timeout=120).returncode == 0
-    words = ("--resume", "--out", "run", "--steps", "9", "--stages", "4", "--check-oracle", "--json")
-    done = staleproof("train", *words, timeout=120)
+def test_a_2bw_run_goes_on_at_another_number_of_stages(train: Run, tmp_path: Path):
+    out = str(tmp_path / "run")
+    first = train("--steps", "6", "--checkpoint-every", "3", "--microbatches", "4", "--out", out, *SMALL)
+    assert first.returncode == 0, first.stderr
+    done = train("--resume", "--out", out, "--steps", "9", "--stages", "4", "--check-oracle", "--json")
     assert done.returncode == 0, done.stderr
     summary = json.loads(done.stdout)
     assert (summary["stages"], summary["resumed_from"], summary["max_abs_diff"]) == (4, 6, 0.0)
     assert len(summary["losses"]) == 9
 
 
-def test_resume_without_a_run_or_a_checkpoint(staleproof: Run, tmp_path: Path):
-    none = staleproof("train", "--resume", "--out", "nothing", timeout=60)
+def test_resume_without_a_run_or_a_checkpoint(finished: Path, in_process: Run, monkeypatch):
+    none = in_process("train", "--resume", "--out", "nothing")
     assert none.returncode == 2 and "has no status.json of a training run" in none.stderr
-    assert staleproof("train", "--steps", "2", "--out", "run", *SMALL, timeout=120).returncode == 0
-    before = sorted(path.name for path in (tmp_path / "run").iterdir())
-    unsaved = staleproof("train", "--resume", "--out", "run", "--steps", "4", timeout=60)
+    monkeypatch.chdir(finished.parent)
+    before = sorted(path.name for path in finished.iterdir())
+    unsaved = in_process("train", "--resume", "--out", "run", "--steps", "4")
     assert unsaved.returncode == 2 and "no complete checkpoint in 'run/checkpoints'" in unsaved.stderr
-    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == before
+    assert sorted(path.name for path in finished.iterdir()) == before
 
 
 @pytest.mark.parametrize(
@@ -173,8 +210,8 @@ def test_resume_without_a_run_or_a_checkpoint(staleproof: Run, tmp_path: Path):
         ("--clip", "0.5", "--schedule", "1f1b", "--dtype", "float64"),
     ],
 )
-def test_reordered_sums_equal_the_oracle_to_round_off(staleproof: Run, words):
-    done = staleproof("train", "--steps", "5", "--check-oracle", "--json", *words, *SMALL, timeout=120)
+def test_reordered_sums_equal_the_oracle_to_round_off(train: Run, words):
+    done = train("--steps", "5", "--check-oracle", "--json", *words, *SMALL)
     assert done.returncode == 0, done.stderr
     summary = json.loads(done.stdout)
     assert summary["allowed_diff"] == 1e-13
@@ -182,17 +219,17 @@ def test_reordered_sums_equal_the_oracle_to_round_off(staleproof: Run, words):
     assert len(summary["gradient_norms"]) == 5 and all(norm > 0.5 for norm in summary["gradient_norms"])
 
 
-def test_a_masked_encoder_in_low_precision_equals_the_oracle(staleproof: Run):
+def test_a_masked_encoder_in_low_precision_equals_the_oracle(train: Run):
     words = ("--model", "bert", "--dtype", "bfloat16", "--optimizer", "muon", "--correction", "error-feedback")
-    done = staleproof("train", "--steps", "5", "--check-oracle", "--json", *words, *SMALL, timeout=120)
+    done = train("--steps", "5", "--check-oracle", "--json", *words, *SMALL)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["max_abs_diff"] == 0.0
 
 
-def test_the_loss_at_the_newest_weights(staleproof: Run):
+def test_the_loss_at_the_newest_weights(train: Run):
     words = ("--steps", "6", "--newest-loss-every", "2", "--dropout", "0.1", "--json", *SMALL)
     for schedule in ("1f1b", "pipedream-2bw"):
-        done = staleproof("train", "--schedule", schedule, *words, timeout=120)
+        done = train("--schedule", schedule, *words)
         assert done.returncode == 0, done.stderr
         summary = json.loads(done.stdout)
         used = {k: summary["losses"][int(k)] for k in summary["newest_losses"]}
@@ -214,7 +251,7 @@ def test_the_loss_at_the_newest_weights(staleproof: Run):
         (("--transport", "nccl", "--device", "cpu"), "transport = 'nccl': needs one GPU for each of the 2 stages"),
     ],
 )
-def test_bad_input_is_one_line(staleproof: Run, words, message):
-    done = staleproof("train", *words, *SMALL, timeout=60)
+def test_bad_input_is_one_line(in_process: Run, words, message):
+    done = in_process("train", *words, *SMALL)
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1 and message in done.stderr
