@@ -18,7 +18,9 @@ TEXT = Path(__file__).resolve().parents[2] / "README.md"  # any text that is lon
 
 @pytest.mark.processes
 def test_smoke_verification_and_redrawn_report(
-    staleproof: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+    staleproof: Callable[..., subprocess.CompletedProcess[str]],
+    in_process: Callable[..., subprocess.CompletedProcess[str]],
+    tmp_path: Path,
 ) -> None:
     words = ("verify", "--preset", "smoke", "--corpus", str(TEXT), "--out", "out", "--json")
     done = staleproof(*words, timeout=400, PYTHONWARNINGS="default")
@@ -44,7 +46,7 @@ def test_smoke_verification_and_redrawn_report(
     shutil.rmtree(moved / "figures")
     shutil.rmtree(moved / "tables")
     (moved / "report.html").unlink()
-    again = staleproof("report", "moved", "--json", timeout=120)
+    again = in_process("report", "moved", "--json")
     assert again.returncode == 0, again.stderr
     assert "moved/report.html" in json.loads(again.stdout)["files"]
     for path in drawn:
