@@ -84,7 +84,7 @@ def measure_theorem(config: TrainConfig, text: bytes, every: int) -> TheoremRun:
         E0=recorder.start_error,
         rho=recorder.rho,
         f_start=recorder.rows[0]["f_now"],
-        weights=result.weights,
+        weights=result.solution,
         losses=result.losses,
     )
 

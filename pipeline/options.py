@@ -50,6 +50,17 @@ def positive(text: str) -> float:
     return value
 
 
+def number(text: str) -> float:
+    """A finite number >= 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not allowed; give a finite number >= 0")
+    return value
+
+
 def probability(text: str) -> float:
     """A number in [0, 1)."""
     try:
@@ -99,7 +110,16 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
     add("--steps", type=integer(1), default=100, metavar="K", help="optimizer steps (default: 100)")
     add("--optimizer", default="adamw", metavar="NAME", help="adamw (default), muon, sgd, lmo")
     add("--lr", type=positive, metavar="X", help="learning rate (default: the optimizer's own)")
-    add("--correction", default="none", metavar="NAME", help="none (default) or error-feedback")
+    add("--correction", default="none", metavar="NAME", help="none (default), error-feedback, weight-prediction, "
+        "gradient-extrapolation, delay-compensation, lr-discount")  # fmt: skip
+    add("--form", metavar="NAME", help="error-feedback: extrapolate (default) or telescoped; they differ from a delay "
+        "of 2 steps on")  # fmt: skip
+    add("--coefficient", type=number, metavar="C", help="error-feedback, weight-prediction, gradient-extrapolation: c "
+        "(default: the delay of the stage; telescoped: 1)")  # fmt: skip
+    add("--strength", type=number, metavar="X", help="delay-compensation: lambda (default: 0.04)")
+    add("--adaptive", action="store_true", help="delay-compensation: lambda over the gradients' running size")
+    add("--anneal-steps", type=integer(1), metavar="K", help="lr-discount: steps until the rate is whole (default: "
+        "all)")  # fmt: skip
     add("--clip", type=positive, metavar="X", help="largest norm of the gradient, over the whole model (default: none)")
     add("--model", default="gpt", metavar="NAME", help="gpt (default) or bert, a masked-language encoder")
     add("--layers", type=integer(1), default=2, metavar="N", help="transformer blocks (default: 2)")
@@ -128,6 +148,7 @@ def config_of(args: argparse.Namespace) -> TrainConfig:
     """The run that the options describe. Raises InputError, before anything is started, for what cannot run."""
     from pipeline.models.bert import BERTConfig
     from pipeline.models.gpt import GPTConfig
+    from pipeline.optim.corrections import CorrectionOptions
     from pipeline.run import check_oracle_knows
     from pipeline.training import TrainConfig
 
@@ -139,6 +160,9 @@ def config_of(args: argparse.Namespace) -> TrainConfig:
     if args.overwrite and args.resume:
         raise InputError("overwrite: not with --resume, which goes on in the folder")
     cls = BERTConfig if args.model == "bert" else GPTConfig
+    correction_options = CorrectionOptions(
+        args.form, args.coefficient, args.strength, args.adaptive or None, args.anneal_steps
+    )
     config = TrainConfig(
         schedule=args.schedule,
         stages=args.stages,
@@ -150,6 +174,7 @@ def config_of(args: argparse.Namespace) -> TrainConfig:
         optimizer=args.optimizer,
         lr=args.lr,
         correction=args.correction,
+        correction_options=correction_options,
         seed=args.seed,
         dtype=args.dtype,
         model=cls(args.layers, args.width, args.heads, args.context, args.tied, args.dropout),

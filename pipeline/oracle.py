@@ -53,7 +53,7 @@ class OracleState:
 @dataclass
 class OracleResult:
     """losses[k]: training loss of step k at the weights used; norms[k]: of its gradient, if clipped; snapshots: steps
-    done -> weights as forwards see them; solution: what has been trained, another point under weight prediction only."""
+    done -> weights as forwards see them; solution: what has been trained, another point under weight prediction."""
 
     losses: list[float] = field(default_factory=list)
     norms: list[float] = field(default_factory=list)

@@ -1,7 +1,7 @@
-"""What the oracle does about a delay: each correction from its definition alone, with nothing of the optimizer wrappers.
+"""What the oracle does about a delay: each correction from its definition, with nothing of the optimizer wrappers.
 
-All of it is by parameter: x are the weights that forwards see, y those that the optimizer steps (x itself, but for weight
-prediction), U what the optimizer did. A parameter's own first step is the first one that it has a gradient at.
+All of it is by parameter: x are the weights that forwards see, y those that the optimizer steps (x itself, but for
+weight prediction), U what the optimizer did. A parameter's own first step is the first one that it has a gradient at.
 """
 
 from __future__ import annotations

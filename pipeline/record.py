@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -189,7 +189,7 @@ class RunRecord:
             self.folder.write("events.json", {"unit": "s", "columns": as_columns(result.events)})
             title = f"{summary['schedule']}, {summary['stages']} stages"
             self.folder.write("trace.json", chrome_trace(result.events, title))
-            torch.save(result.weights, self.folder.path / "weights.pt")
+            torch.save(result.solution, self.folder.path / "weights.pt")
             self.folder.write("status.json", self.status | {"state": "complete"})
 
 
@@ -219,6 +219,7 @@ def summarise(made: Plan, result: RunResult, seconds: float, args: argparse.Name
         "optimizer": config.optimizer,
         "lr": default_lr(config.optimizer) if config.lr is None else config.lr,
         "correction": config.correction,
+        "correction_options": {k: v for k, v in asdict(config.correction_options).items() if v is not None},
         "clip": config.clip,
         "seed": config.seed,
         "dtype": config.dtype,
@@ -231,7 +232,7 @@ def summarise(made: Plan, result: RunResult, seconds: float, args: argparse.Name
         "timing": _timing(config, result, config.steps - done),
         "losses": result.losses,
         "gradient_norms": result.norms,
-        "held_out_loss": held_out_loss(config, corpus.text, result.weights, HELD_OUT),
+        "held_out_loss": held_out_loss(config, corpus.text, result.solution, HELD_OUT),
         "wall_seconds": seconds,
         "tokens_per_second": (config.steps - done) * config.tokens_per_step / seconds,
     }

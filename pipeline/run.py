@@ -18,6 +18,7 @@ from pipeline.errors import InputError
 from pipeline.models.gpt import partition
 from pipeline.models.stack import LayerStack
 from pipeline.oracle import OracleResult, OracleState, largest_difference, run_oracle
+from pipeline.oracle_corrections import OracleCorrection
 from pipeline.schedules import make_schedule
 
 __all__ = ["Job", "WorkerPool", "largest_difference", "make_schedule", "oracle_of", "run_job"]
@@ -63,13 +64,13 @@ def check_oracle_knows(schedule: str) -> None:
 
 def oracle_of(
     job: Job,
-    correction: tuple[float, int] | None = None,
+    correction: OracleCorrection | None = None,
     observer: Callable[[OracleState], None] | None = None,
     shift: int = 0,
 ) -> OracleResult:
     """The same run in one process, by the oracle, from its first step.
 
-    correction: (c, lag) of error feedback that the oracle applies itself, to the job's optimizer (which then must not);
+    correction: one that the oracle applies itself, to the job's optimizer (which then must not);
     shift: added to every age in microbatches, to see a wrong version fail the comparison.
     """
     S, m, name = job.schedule.stages, job.schedule.microbatches, job.schedule.name

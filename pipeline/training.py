@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import torch
@@ -18,14 +18,15 @@ from pipeline.engine.pool import OnStep, RunResult, WorkerPool
 from pipeline.errors import InputError
 from pipeline.models.bert import BERTConfig, bert_layers, masked_cross_entropy
 from pipeline.models.gpt import GPTConfig, TransformerConfig, cross_entropy, gpt_layers, partition
+from pipeline.optim.corrections import CorrectionOptions, check_correction
 from pipeline.optim.recipes import make_optimizer
 from pipeline.oracle import OracleResult, OracleState
+from pipeline.oracle_corrections import OracleCorrection
 from pipeline.run import loss_at, oracle_of, run_job
 from pipeline.schedules import engine_schedules, make_schedule
 from pipeline.schedules.base import Schedule, positive_integer
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16}
-CORRECTIONS = ("none", "error-feedback")
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,8 @@ class TrainConfig:
     """Settings of a run. A step is ``microbatches`` x ``sequences`` x ``model.context`` bytes.
 
     microbatches: m (default: 1 for PipeDream, S for the others); policy: of pipedream-2bw for m < S - 1; tau: delay of
-    uniform (None: the least possible); lr: None for the optimizer's own; pool: see :class:`ByteBatches`;
+    uniform (None: the least possible); lr: None for the optimizer's own; correction: one of
+    `pipeline.optim.corrections`, for the delay of each stage, with its options; pool: see :class:`ByteBatches`;
     dtype: bfloat16 computes in it and keeps the weights that the optimizer works on in float32; recompute: run each
     layer again in the backward instead of keeping its activations; clip: largest norm of the batch gradient over the
     whole model; snapshot_every: keep the weights every so many steps (0: only at the end).
@@ -50,6 +52,7 @@ class TrainConfig:
     optimizer: str = "adamw"
     lr: float | None = None
     correction: str = "none"
+    correction_options: CorrectionOptions = CorrectionOptions()
     seed: int = 0
     dtype: str = "float32"
     model: TransformerConfig = field(default_factory=GPTConfig)
@@ -65,17 +68,17 @@ class TrainConfig:
             raise InputError(f"dtype = {self.dtype!r}: allowed are {', '.join(DTYPES)}")
         if not isinstance(self.seed, int) or self.seed < 0:
             raise InputError(f"seed = {self.seed!r}: allowed are integers of at least 0")
-        if self.correction not in CORRECTIONS:
-            raise InputError(f"correction = {self.correction!r}: allowed are {', '.join(CORRECTIONS)}")
+        check_correction(self.correction, self.correction_options)
         if self.schedule not in engine_schedules():
             raise InputError(f"schedule = {self.schedule!r}: the engine runs {', '.join(engine_schedules())}")
         if self.model.tied and self.stages > 1:
             self.plan.refuse_without_slack("tied", True)
         partition(self.model.layers + 2, self.stages)
-        if self.correction != "none" and not self._one_delay:
+        if self.correction != "none" and self.delays != self._counted["mean_delay"]:
             raise InputError(
-                f"correction = {self.correction!r}: allowed with the same delay at every stage; "
-                f"{self.schedule} has {self.delays}"
+                f"correction = {self.correction!r}: allowed where all microbatches of a stage have one delay; "
+                f"{self.schedule} with {self.plan.microbatches} microbatches has up to {self.delays}, on average "
+                f"{[round(float(mean), 3) for mean in self._counted['mean_delay']]}"
             )
         # Build the optimizer once on throw-away parameters: it refuses what it does not know.
         self.make_optimizer([("layers.1.weight", torch.nn.Parameter(torch.zeros(2, 2)))])
@@ -90,11 +93,6 @@ class TrainConfig:
     @functools.cached_property
     def _counted(self) -> dict[str, list[Any]]:
         return delay_summary(self.plan)
-
-    @property
-    def _one_delay(self) -> bool:
-        """Whether after start-up every microbatch at every stage has the same delay."""
-        return len({*self._counted["optimizer_step_delay"], *self._counted["mean_delay"]}) == 1
 
     @property
     def parts(self) -> list[range]:
@@ -124,10 +122,23 @@ class TrainConfig:
         return gpt_layers(self.model, self.seed, dtype)
 
     def make_optimizer(self, named_parameters: list[tuple[str, torch.nn.Parameter]]) -> torch.optim.Optimizer:
-        """The optimizer of a stage; error feedback corrects for the schedule's own delay."""
-        return make_optimizer(
-            self.optimizer, named_parameters, self.lr, correction=self.correction, tau=max(self.delays)
-        )
+        """The optimizer of a stage, whose parameters these are; a correction is for the delay of that stage."""
+        layer = int(named_parameters[0][0].split(".")[1])
+        tau = next(self.delays[s] for s, part in enumerate(self.parts) if layer in part)
+        options = self.correction_options
+        if self.correction == "lr-discount" and options.anneal_steps is None:
+            options = replace(options, anneal_steps=self.steps)
+        return make_optimizer(self.optimizer, named_parameters, self.lr, self.correction, tau, options)
+
+    @property
+    def oracle_correction(self) -> OracleCorrection | None:
+        """The correction as the oracle is told it."""
+        if self.correction == "none":
+            return None
+        tau = [self.delays[s] for s, part in enumerate(self.parts) for _ in part]
+        settings = {"anneal_steps": self.steps} if self.correction == "lr-discount" else {}
+        given = {name: value for name, value in asdict(self.correction_options).items() if value is not None}
+        return OracleCorrection(self.correction, tau, **(settings | given))
 
     def batches(self, text: bytes) -> ByteBatches:
         """The windows that the run draws."""
@@ -178,10 +189,8 @@ def train_oracle(
 ) -> OracleResult:
     """The same run in one process, by the oracle; ``changes`` replace fields of ``config``."""
     config = replace(config, **changes) if changes else config
-    tau = max(config.delays)
-    plain = replace(config, correction="none")
-    correction = (float(tau), 1) if config.correction != "none" and tau > 0 else None
-    return oracle_of(plain.job(text), correction=correction, observer=observer)
+    plain = replace(config, correction="none", correction_options=CorrectionOptions())
+    return oracle_of(plain.job(text), correction=config.oracle_correction, observer=observer)
 
 
 def held_out_loss(config: TrainConfig, text: bytes, weights: dict[str, Tensor], sequences: int) -> float:

@@ -26,6 +26,7 @@ from pipeline.engine.stage import VersionedStage
 from pipeline.engine.transport import Direction, Message
 from pipeline.errors import RunError
 from pipeline.events import Event, Kind
+from pipeline.optim.wrapper import Wrapper, parameters_of
 
 
 @dataclass
@@ -170,6 +171,7 @@ class StreamingDriver(PipelineScheduleSingle):
                 else:
                     self._step(Pending(k, gradients))
         self._settle(steps)
+        self._set_solution()
         self.activations.drain()
         self.gradient_messages.drain()
         result.events = [Event(*fields) for fields in self._trace]
@@ -258,6 +260,15 @@ class StreamingDriver(PipelineScheduleSingle):
         if self._hooks.save is not None and checkpoints is not None and (k + 1) % checkpoints.every == 0:
             self._hooks.save(k + 1)
         self._hooks.on_step(k + 1, self.result.losses[k] if self.stage.is_last else None, self.result.busy)
+
+    def _set_solution(self) -> None:
+        """The last weights, or what the optimizer says that it has trained instead."""
+        weights = self._weights(self.job.steps)
+        if isinstance(self._optimizer, Wrapper):
+            name_of = {id(handle): name for name, handle in self.stage.store.handles.items()}
+            for p, found in zip(parameters_of(self._optimizer), self._optimizer.solution(), strict=True):
+                weights[name_of[id(p)]] = found.cpu()
+        self.result.solution = weights
 
     def _weights(self, version: int) -> dict[str, Tensor]:
         store = self.stage.store

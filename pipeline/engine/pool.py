@@ -45,14 +45,16 @@ class RunResult:
 
     events: trace of all stages, times in seconds from the first event; losses[k]: training loss of step k at the
     version it used, those before a resumed checkpoint included; norms[k]: norm of batch k's gradient before clipping
-    (with clipping only); snapshots: steps done -> full weights by parameter name; step_ends[s]: when stage s ended each
-    optimizer step of this run, on the clock of the events (without events from the first of these ends).
+    (with clipping only); snapshots: steps done -> full weights by parameter name, as forwards see them; solution: what
+    has been trained, another point under weight prediction; step_ends[s]: when stage s ended each optimizer step of
+    this run, on the clock of the events (without events from the first of these ends).
     """
 
     events: list[Event]
     losses: list[float]
     norms: list[float]
     snapshots: dict[int, dict[str, Tensor]]
+    solution: dict[str, Tensor]
     input_digest: str
     target_digest: str
     peak_versions: list[int]
@@ -310,6 +312,7 @@ def gather(stages: list[StageResult]) -> RunResult:
         losses=stages[-1].losses,
         norms=stages[-1].norms,
         snapshots={k: _merged([stage.snapshots[k] for stage in stages], k) for k in steps},
+        solution=_merged([stage.solution for stage in stages], steps[-1]),
         input_digest=stages[0].input_digest,
         target_digest=stages[-1].target_digest,
         peak_versions=[stage.peak_versions for stage in stages],

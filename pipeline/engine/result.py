@@ -17,6 +17,7 @@ class StageResult:
     norms: norm of each batch gradient before clipping (with clipping only); busy: seconds of forwards and backwards.
     step_ends: when each optimizer step of this run ended, on the clock of the events.
     snapshots: step count k -> weights after k steps, by full parameter name (host tensors).
+    solution: what has been trained, by name: another point than the last snapshot under weight prediction.
     input_digest, target_digest: sha256 of the inputs (first stage) and targets (last stage) consumed, in order.
     """
 
@@ -25,6 +26,7 @@ class StageResult:
     losses: list[float] = field(default_factory=list)
     norms: list[float] = field(default_factory=list)
     snapshots: dict[int, dict[str, Tensor]] = field(default_factory=dict)
+    solution: dict[str, Tensor] = field(default_factory=dict)
     busy: float = 0.0
     step_ends: list[float] = field(default_factory=list)
     input_digest: str = ""

@@ -74,7 +74,7 @@ def run_stock(
                 total += share_of_loss.item()
             result.losses.append(total)
         if k + 1 == job.steps or (job.snapshot_every and (k + 1) % job.snapshot_every == 0):
-            result.snapshots[k + 1] = {name: p.detach().cpu().clone() for name, p in named}
+            result.snapshots[k + 1] = result.solution = {name: p.detach().cpu().clone() for name, p in named}
         on_step(k + 1, total, 0.0)
     result.input_digest, result.target_digest = reader.digests
     return result

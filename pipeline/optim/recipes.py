@@ -18,6 +18,7 @@ number of stages, and autograd's version counters stay true.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from torch.nn import Parameter
 from torch.optim import SGD, AdamW, Muon, Optimizer
@@ -26,9 +27,11 @@ from pipeline.errors import InputError
 from pipeline.optim.chained import Chained
 from pipeline.optim.lmo import LMO
 
+if TYPE_CHECKING:
+    from pipeline.optim.corrections import CorrectionOptions
+
 Named = list[tuple[str, Parameter]]
 
-CORRECTIONS = ("none", "error-feedback")
 _EMBEDDING = ("embed", "wte", "wpe")
 _DEFAULT_LR = {"sgd": 0.1, "adamw": 3e-3, "muon": 0.02, "lmo": 0.01}
 _ADAMW_SHARE = 3e-3 / 0.02  # AdamW's rate inside "muon", as a share of Muon's
@@ -134,18 +137,16 @@ def make_optimizer(
     lr: float | None = None,
     correction: str = "none",
     tau: int = 1,
-    form: str = "extrapolate",
+    options: CorrectionOptions | None = None,
 ) -> Optimizer:
-    """A recipe by name, with error feedback around it if asked for.
+    """A recipe by name, with a correction for a delay of tau steps around it if asked for.
 
-    correction: "none" or "error-feedback"; tau and form as in ErrorFeedback.
+    correction: "none" or one of `pipeline.optim.corrections`; options: its settings.
     Raises InputError for an unknown name or correction, listing the known ones.
     """
-    if correction not in CORRECTIONS:
-        raise InputError(f"correction: {correction!r}; allowed are {', '.join(CORRECTIONS)}")
     base = OPTIMIZERS[_known(name)](named_parameters, lr)
     if correction == "none":
         return base
-    from pipeline.optim.error_feedback import ErrorFeedback  # here: the plain recipes load no wrapper
+    from pipeline.optim.corrections import corrected  # here: the plain recipes load no wrapper
 
-    return ErrorFeedback(base, tau=tau, form=form)
+    return corrected(base, correction, tau, options)

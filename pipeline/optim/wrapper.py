@@ -87,8 +87,8 @@ class Wrapper(Optimizer):
         if isinstance(base, torch.optim.LBFGS):
             raise InputError("base_optimizer: LBFGS; allowed are optimizers that take one gradient a step")
         if getattr(base, "OUTERMOST", False):
-            inside = f"{type(self).__name__}(base, tau)"
-            raise InputError(f"base_optimizer: a {type(base).__name__}; allowed is {type(base).__name__}({inside}, tau)")
+            outer, inner = type(base).__name__, type(self).__name__
+            raise InputError(f"base_optimizer: a {outer}; allowed is {outer}({inner}(base, tau), tau)")
         super().__init__(base.param_groups, base.defaults)
         self.base = base
         self.skip_nonfinite = skip_nonfinite
