@@ -118,3 +118,34 @@ def in_process(
         return subprocess.CompletedProcess(words, code, *capsys.readouterr())
 
     return run
+
+
+class Lent:
+    """A pool that outlives the command that asked for it."""
+
+    def __init__(self, pool: Any) -> None:
+        self._pool = pool
+
+    def __enter__(self) -> Lent:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._pool, name)
+
+
+@pytest.fixture
+def train_in_process(
+    in_process: Any, workers: Callable[[int], Any], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """``staleproof train`` in this process, on the workers that tests share; these have a folder of their own, so a
+    run that saves needs an absolute path."""
+
+    def lend(stages: int, device: str, transport: str, port: int | None) -> Lent:
+        assert (transport, port) == ("auto", None)
+        return Lent(workers(stages))
+
+    monkeypatch.setattr("pipeline.engine.pool.WorkerPool", lend)
+    return functools.partial(in_process, "train")

@@ -7,9 +7,15 @@ from dataclasses import replace
 import pytest
 import torch
 
-from pipeline.engine.checkpoint import complete_checkpoints, folder_of, latest_checkpoint
+from pipeline.engine.checkpoint import (
+    check_fits,
+    complete_checkpoints,
+    folder_of,
+    latest_checkpoint,
+    read_manifest,
+)
 from pipeline.engine.job import Checkpoints
-from pipeline.engine.pool import RunResult, WorkerPool
+from pipeline.engine.pool import RunResult
 from pipeline.errors import InputError, RunError
 from pipeline.models.gpt import GPTConfig
 from pipeline.oracle import largest_difference
@@ -117,15 +123,14 @@ def test_buffers_that_forwards_change_are_refused_by_name(two_workers, tmp_path)
     assert complete_checkpoints(tmp_path) == []
 
 
-def test_2bw_goes_on_at_another_number_of_stages(tmp_path):
+def test_2bw_goes_on_at_another_number_of_stages(workers, alone, tmp_path):
     config = replace(SMALL, stages=4, microbatches=3, optimizer="muon", correction="error-feedback")
     for model in (MODEL, replace(MODEL, tied=True, dropout=0.1)):
         root = tmp_path / str(model.tied)
-        with WorkerPool(4, device="cpu") as pool:
-            whole = pool.run(replace(config, model=model).job(TEXT, Checkpoints(str(root), 3)))
+        whole = workers(4).run(replace(config, model=model).job(TEXT, Checkpoints(str(root), 3)))
         for stages in (2, 1):
-            with WorkerPool(stages, device="cpu") as pool:
-                rest = pool.run(replace(config, model=model, stages=stages).job(TEXT, resume=str(folder_of(root, 3))))
+            goes_on = replace(config, model=model, stages=stages)
+            rest = workers(stages).run(goes_on.job(TEXT, resume=str(folder_of(root, 3))))
             gap, place = largest_difference(rest.snapshots, {k: w for k, w in whole.snapshots.items() if k > 3})
             # Gradients of a tied weight are added up in another order where its layers share a stage.
             assert gap <= (1e-12 if model.tied else 0.0), (model.tied, stages, place)
@@ -134,28 +139,26 @@ def test_2bw_goes_on_at_another_number_of_stages(tmp_path):
         ({"microbatches": 4}, r"microbatches = 4: the checkpoint is of pipedream-2bw with 4 stages and .* = 3"),
         ({"schedule": "1f1b"}, r"schedule = '1f1b': the checkpoint is of pipedream-2bw with 4 stages"),
     ):
-        with WorkerPool(2, device="cpu") as pool, pytest.raises(InputError, match=message):
-            changed = replace(config, stages=2, correction="none", **changes)
-            pool.run(changed.job(TEXT, resume=str(folder_of(root, 3))))
+        changed = replace(config, stages=1, correction="none", **changes)
+        with pytest.raises(InputError, match=message):
+            alone(changed.job(TEXT, resume=str(folder_of(root, 3))))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("schedule", ["pipedream", "pipedream-2bw"])
-def test_three_stages_go_on_while_microbatches_are_in_flight(tmp_path, schedule):
+def test_three_stages_go_on_while_microbatches_are_in_flight(workers, tmp_path, schedule):
     job = toy_job(schedule, 3, 2, snapshot_every=1, optimizer=optimizer("adamw"))
-    with WorkerPool(3, device="cpu") as pool:
-        whole = pool.run(replace(job, checkpoints=Checkpoints(str(tmp_path), 1, keep=20)))
-        for done in range(1, 12):
-            rest = pool.run(replace(job, resume=str(folder_of(tmp_path, done))))
-            assert_goes_on(rest, whole, done)
+    whole = workers(3).run(replace(job, checkpoints=Checkpoints(str(tmp_path), 1, keep=20)))
+    for done in range(1, 12):
+        rest = workers(3).run(replace(job, resume=str(folder_of(tmp_path, done))))
+        assert_goes_on(rest, whole, done)
 
 
-def test_pipedream_refuses_another_number_of_stages(tmp_path):
+def test_pipedream_refuses_another_number_of_stages(two_workers, tmp_path):
     job = toy_job("pipedream", 2, 1, checkpoints=Checkpoints(str(tmp_path), 12))
-    with WorkerPool(2, device="cpu") as pool:
-        pool.run(job)
-    with WorkerPool(4, device="cpu") as pool, pytest.raises(InputError) as caught:
-        pool.run(toy_job("pipedream", 4, 1, steps=20, resume=str(latest_checkpoint(tmp_path))))
+    two_workers.run(job)
+    with pytest.raises(InputError) as caught:
+        check_fits(read_manifest(latest_checkpoint(tmp_path)), toy_job("pipedream", 4, 1, steps=20))
     assert str(caught.value) == (
         "stages = 4: the checkpoint is of pipedream with 2 stages and stages = 2: each stage keeps versions of its own"
     )

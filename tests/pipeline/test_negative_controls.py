@@ -6,7 +6,6 @@ import hashlib
 import json
 import shutil
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -43,13 +42,6 @@ EQUAL = (0.0, "")
 
 
 # -- a small job whose parts can be broken one at a time
-
-
-@pytest.fixture
-def mortal_workers(workers: Any) -> Iterator[Any]:
-    """Two workers that the test may end; they are started again after it."""
-    yield workers(2)
-    workers(2)
 
 
 def linear_layers() -> list[nn.Module]:
@@ -189,11 +181,11 @@ def test_a_fused_optimizer_through_the_engine_equals_the_oracle(workers, schedul
     assert largest_difference(workers(2).run(job).snapshots, oracle_of(job).snapshots) == EQUAL
 
 
-def test_an_optimizer_that_holds_on_to_live_weights_is_caught(mortal_workers):
+def test_an_optimizer_that_holds_on_to_live_weights_is_caught(two_workers):
     job = small(2, optimizer=HoldsAddresses)
-    assert largest_difference(mortal_workers.run(job).snapshots, oracle_of(small(2)).snapshots)[0] > SEEN
+    assert largest_difference(two_workers.run(job).snapshots, oracle_of(small(2)).snapshots)[0] > SEEN
     with pytest.raises(VersionError, match="weights tagged as version 0 are not what was written as that version"):
-        mortal_workers.run(replace(job, confirm=True))
+        two_workers.run(replace(job, confirm=True))
 
 
 def steps_on_the_newest(store: VersionStore) -> None:
@@ -252,9 +244,9 @@ def writing_loss(output: Tensor, target: Tensor) -> Tensor:
     return nn.functional.mse_loss(output, target)
 
 
-def test_a_write_in_a_forward_is_caught_by_a_worker(mortal_workers):
+def test_a_write_in_a_forward_is_caught_by_a_worker(two_workers):
     with pytest.raises(VersionError, match=r"stage 1 of 2, step 0: .*weights tagged as version 0 are not what was"):
-        mortal_workers.run(small(2, layers=drifting_layers, confirm=True))
+        two_workers.run(small(2, layers=drifting_layers, confirm=True))
 
 
 def test_a_write_between_forward_and_backward_is_caught(alone):

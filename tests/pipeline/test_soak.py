@@ -43,12 +43,6 @@ def jobs(S: int) -> list[Job]:
     ]
 
 
-@pytest.fixture(scope="module")
-def three_workers() -> Iterator[WorkerPool]:
-    with WorkerPool(3, device="cpu") as pool:
-        yield pool
-
-
 def soak(pool: WorkerPool, runs: int) -> None:
     made, expected = jobs(pool.stages), []
     for job in made:
@@ -64,24 +58,23 @@ def soak(pool: WorkerPool, runs: int) -> None:
         assert (found.losses, found.norms) == (plain.losses, plain.norms), i
 
 
-def test_fifty_runs_of_random_speed_are_equal_and_end(three_workers):
-    soak(three_workers, 50)
+def test_fifty_runs_of_random_speed_are_equal_and_end(workers):
+    soak(workers(3), 50)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("S", [2, 4])
-def test_so_are_runs_at_other_depths(S):
-    with WorkerPool(S, device="cpu") as pool:
-        soak(pool, 50)
+def test_so_are_runs_at_other_depths(workers, S):
+    soak(workers(S), 50)
 
 
 @pytest.mark.parametrize("width", [4, pytest.param(4 << 20, marks=pytest.mark.slow)])  # 16 bytes, 16 MB
 @pytest.mark.parametrize("schedule", ["pipedream-2bw", "1f1b"])
-def test_small_and_large_messages_arrive(three_workers, width, schedule):
+def test_small_and_large_messages_arrive(workers, width, schedule):
     job = toy_job(schedule, 3, 2, layers=scale_layers, data=Constant(width), steps=3)
     for _ in range(2):
         with no_hang():
-            engine = three_workers.run(job)
+            engine = workers(3).run(job)
         oracle = oracle_of(job)
         assert largest_difference(engine.snapshots, oracle.snapshots) == (0.0, "")
         assert engine.losses == oracle.losses

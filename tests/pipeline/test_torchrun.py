@@ -44,7 +44,7 @@ def rows(folder: Path) -> list[str]:
 
 @pytest.mark.processes
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-def test_a_killed_rank_is_restarted_and_the_run_ends_as_if_nothing_had_happened(tmp_path, staleproof):
+def test_a_killed_rank_is_restarted_and_the_run_ends_as_if_nothing_had_happened(tmp_path, train_in_process):
     settings = "--steps 150 --checkpoint-every 20 --optimizer muon --correction error-feedback".split()
     process = torchrun(tmp_path, *settings, "--out", "killed", "--json", restarts=1)
     deadline = time.monotonic() + LIMIT
@@ -60,7 +60,7 @@ def test_a_killed_rank_is_restarted_and_the_run_ends_as_if_nothing_had_happened(
     assert summary["resumed_from"] >= 40 and summary["resumed_from"] % 20 == 0
     assert json.loads((tmp_path / "killed" / "status.json").read_text())["state"] == "complete"
     # The uninterrupted run, on workers of our own.
-    done = staleproof("train", *SMALL, *settings, "--out", "whole", "--json", timeout=LIMIT)
+    done = train_in_process(*SMALL, *settings, "--out", str(tmp_path / "whole"), "--json")
     assert done.returncode == 0, done.stderr
     a, b = weights(tmp_path / "killed"), weights(tmp_path / "whole")
     assert set(a) == set(b) and all(torch.equal(a[name], b[name]) for name in a)

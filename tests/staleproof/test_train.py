@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import signal
@@ -12,12 +11,10 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
-from pipeline.engine.pool import WorkerPool
 from pipeline.events import as_columns, from_columns
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -26,36 +23,13 @@ pytestmark = pytest.mark.processes
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = str(ROOT / "README.md")
-#: In tests of one process on shared workers folders are absolute: the workers run in a folder of their own.
 SMALL = ("--corpus", TEXT, "--width", "16", "--heads", "2", "--context", "16", "--sequences", "2")
 
 
-class Lent:
-    """A pool that outlives the command that asked for it."""
-
-    def __init__(self, pool: WorkerPool) -> None:
-        self._pool = pool
-
-    def __enter__(self) -> Lent:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._pool, name)
-
-
 @pytest.fixture
-def train(in_process: Run, workers: Callable[[int], WorkerPool], monkeypatch: pytest.MonkeyPatch) -> Run:
+def train(train_in_process: Run) -> Run:
     """`staleproof train` in this process, on workers that tests share."""
-
-    def lend(stages: int, device: str, transport: str, port: int | None) -> Lent:
-        assert (transport, port) == ("auto", None)
-        return Lent(workers(stages))
-
-    monkeypatch.setattr("pipeline.engine.pool.WorkerPool", lend)
-    return functools.partial(in_process, "train")
+    return train_in_process
 
 
 @pytest.fixture(scope="module")
