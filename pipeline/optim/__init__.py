@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pipeline.optim.chained import Chained
     from pipeline.optim.delayed import Delayed
     from pipeline.optim.error_feedback import FORMS, ErrorFeedback
+    from pipeline.optim.layer_norms import inexactness
     from pipeline.optim.lmo import LMO, lmo_direction
     from pipeline.optim.recipes import OPTIMIZERS, default_lr, make_optimizer, split_parameters
 
@@ -21,6 +22,7 @@ _HOME = {
     "ErrorFeedback": "error_feedback",
     "FORMS": "error_feedback",
     "LMO": "lmo",
+    "inexactness": "layer_norms",
     "lmo_direction": "lmo",
     "OPTIMIZERS": "recipes",
     "default_lr": "recipes",
@@ -36,6 +38,7 @@ __all__ = [
     "Delayed",
     "ErrorFeedback",
     "default_lr",
+    "inexactness",
     "lmo_direction",
     "make_optimizer",
     "split_parameters",

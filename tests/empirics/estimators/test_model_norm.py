@@ -7,8 +7,9 @@ import math
 import pytest
 import torch
 
-from empirics.errors import InputError
-from empirics.estimators.model_norm import ModelNorm, layer_dual, layer_norm, layer_rho
+from empirics.estimators.model_norm import ModelNorm
+from pipeline.errors import InputError
+from pipeline.optim.layer_norms import layer_dual, layer_norm, layer_rho
 from pipeline.optim.lmo import LMO, lmo_direction
 
 NORMS = ["spectral", "row-l2", "sign", "frobenius"]
