@@ -93,7 +93,7 @@ def test_the_fast_path_is_taken_and_the_svd_where_it_must_be(monkeypatch):
 @pytest.mark.parametrize("rank", [1, 5, 40, 59, 63])
 @pytest.mark.parametrize("shape", [(64, 64), (200, 200), (160, 64), (64, 160)], ids=str)
 def test_rank_deficient(shape, rank, dtype):
-    """Exactly zero rows and columns, and a product of thin factors: a partial isometry of that rank, equal to the SVD's."""
+    """A product of thin factors, and exactly zero rows and columns: a partial isometry of that rank, the SVD's."""
     generator = torch.Generator().manual_seed(rank)
     thin = torch.randn(shape[0], rank, generator=generator, dtype=torch.float64)
     product = thin @ torch.randn(rank, shape[1], generator=generator, dtype=torch.float64)
@@ -124,7 +124,9 @@ def test_tied_singular_values(dtype):
     torch.testing.assert_close(exact_polar(torch.diag(torch.arange(1.0, 65.0))), torch.eye(64), rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("shape", [(1, 70), (70, 1), (1, 1), (8, 6), (64, 64), (96, 64), (64, 96), (8, 4, 3, 3)], ids=str)
+@pytest.mark.parametrize(
+    "shape", [(1, 70), (70, 1), (1, 1), (8, 6), (64, 64), (96, 64), (64, 96), (8, 4, 3, 3)], ids=str
+)
 @pytest.mark.parametrize("scale", [1e-300, 1e-30, 1.0, 1e30, 1e300])
 def test_direction_at_every_shape_and_scale(shape, scale):
     m = torch.randn(shape, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
