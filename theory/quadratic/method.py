@@ -1,13 +1,23 @@
-"""SGD with momentum, gradient delay and error feedback on a quadratic: the whole expected curve. Kind: exact.
+"""Linear methods with gradient delay and a correction on a quadratic: the whole expected curve. Kind: exact.
 
-One mode of curvature lam, as torch.optim.SGD (momentum beta, dampening d) inside the wrappers treats it:
+One mode of curvature lam, momentum beta, dampening d, as torch.optim.SGD inside the wrappers treats it:
     g_k = lam x_{(k-tau)+} + s xi_k,   xi_k independent, mean 0, variance 1
-    m_1 = g_0,   m_{k+1} = beta m_k + (1 - d) g_k for k >= 1;   beta = 0: m_{k+1} = g_k
-    U_k = -eta m_{k+1},   x_{k+1} = x_k + U_k + c (U_k - U_{k-lag}),   a missing U_j (j < 0) is U_0
-(torch leaves the first gradient undamped, and does not use d where beta = 0). Mean and covariance of the
-state (x_k, ..., x_{k-tau}, U_{k-1}, ..., U_{k-max(lag,1)}) follow a linear recursion from the first step on,
+    m_{k+1} = beta m_k + (1 - d) g_k,   m_1 = g_0 (start "gradient") or m_0 = 0 (start "zero");   beta = 0: m_{k+1} = g_k
+    U_k = -eta m_{k+1},   with nesterov   U_k = -eta (beta m_{k+1} + (1 - d) g_k)
+    x_{k+1} = x_k + U_k
+d = 0 is heavy ball and torch's nesterov=True; d = beta is the exponential average (EMA), and with nesterov the direction
+(1 - alpha) m_{k+1} + alpha g_k, alpha = 1 - beta, that Muon orthogonalises. torch.optim.SGD starts with "gradient" (the
+first gradient undamped) and has no d where beta = 0; torch.optim.Muon starts with "zero".
+Corrections, with coefficient c and lag:
+    error-feedback           x_{k+1} = x_k + U_k + c (U_k - U_{k-lag}),   a missing U_j (j < 0) is U_0
+    gradient-extrapolation   g_k + c (g_k - g_{k-1}) in place of g_k,     a missing g_j is g_0
+    weight-prediction        g_k at x_{k-tau} + c U_{k-tau-1},            a missing U_j is 0
+All three have one characteristic polynomial. The first two are the same filter: they differ by their start alone. The
+third is error feedback seen at y_k = x_k - c U_{k-1}: its noise is not extrapolated.
+Mean and covariance of the state (`theory.quadratic.state_space`) follow a linear recursion from the first step on,
 start-up included. If xi is Gaussian, x_k is Gaussian with exactly these moments.
-Checked by tests/theory/test_quadratic_method.py (against a literal transcription, and by enumeration).
+Checked by tests/theory/test_quadratic_method.py (against a literal transcription, and by enumeration) and
+tests/agreement/test_linear_optimizers.py (against the optimizer code).
 """
 
 from __future__ import annotations
@@ -20,19 +30,21 @@ from scipy.linalg import solve_discrete_lyapunov
 
 from theory.errors import InputError
 from theory.quadratic.polynomial import characteristic
+from theory.quadratic.state_space import recursion
 from theory.symbols import QUANTITIES
 
-CORRECTIONS = ("none", "error-feedback")
+CORRECTIONS = ("none", "error-feedback", "gradient-extrapolation", "weight-prediction")
 FORMS = ("extrapolate", "telescoped")
+STARTS = ("gradient", "zero")
 
 
 @dataclass(frozen=True)
 class QuadraticMethod:
-    """A linear method: delay tau, momentum beta with dampening, correction and its form.
+    """A linear method: delay tau, momentum beta with dampening, correction and its form, see the module.
 
     coefficient: None for the form's own (extrapolate: c = tau, lag 1; telescoped: c = 1, lag tau), or any c
     >= 0. Raises InputError for tau not a natural number, beta not in [0, 1), dampening not in [0, 1), unknown
-    names, and a correction without a delay.
+    names, a correction without a delay, and the form telescoped for another correction than error-feedback.
     """
 
     tau: int = 0
@@ -41,6 +53,8 @@ class QuadraticMethod:
     correction: str = "none"
     form: str = "extrapolate"
     coefficient: float | None = None
+    nesterov: bool = False
+    start: str = "gradient"
 
     def __post_init__(self) -> None:
         if isinstance(self.tau, bool) or not isinstance(self.tau, (int, np.integer)) or self.tau < 0:
@@ -52,8 +66,14 @@ class QuadraticMethod:
             raise InputError(f"correction={self.correction!r} is not one of {', '.join(CORRECTIONS)}")
         if self.form not in FORMS:
             raise InputError(f"form={self.form!r} is not one of {', '.join(FORMS)}")
+        if self.start not in STARTS:
+            raise InputError(f"start={self.start!r} is not one of {', '.join(STARTS)}")
+        if not isinstance(self.nesterov, bool):
+            raise InputError(f"nesterov={self.nesterov!r} is not allowed: nesterov must be True or False")
         if self.correction != "none" and self.tau == 0:
-            raise InputError("tau=0 is not allowed with error-feedback: tau must be an integer >= 1")
+            raise InputError(f"tau=0 is not allowed with {self.correction}: tau must be an integer >= 1")
+        if self.form == "telescoped" and self.correction not in ("none", "error-feedback"):
+            raise InputError(f"form='telescoped' is not allowed with {self.correction}: it looks one step back")
         if self.coefficient is not None:
             if self.correction == "none":
                 raise InputError(f"coefficient={self.coefficient!r} is given, but correction is 'none'")
@@ -66,7 +86,7 @@ class QuadraticMethod:
 
     @property
     def lag(self) -> int:
-        """How many updates back the correction looks; 0 without correction."""
+        """How many steps back the correction looks; 0 without correction."""
         if self.correction == "none":
             return 0
         return 1 if self.form == "extrapolate" else int(self.tau)
@@ -81,57 +101,28 @@ class QuadraticMethod:
         return float(self.tau) if self.form == "extrapolate" else 1.0
 
     @property
+    def exact(self) -> tuple[sp.Rational, sp.Rational, sp.Rational]:
+        """(c, beta, gain) as exact decimals."""
+        c, beta, d = (sp.Rational(str(float(v))) for v in (self.c, self.beta, self.dampening))
+        return c, beta, 1 - d if beta else sp.S.One
+
+    @property
     def size(self) -> int:
         """Dimension n of the state."""
-        return int(self.tau) + 1 + max(self.lag, 1)
+        return int(self.tau) + 2 + self.lag
 
     def characteristic(self) -> sp.Expr:
         """The polynomial in z and h with this method's numbers as exact decimals."""
-        exact = [sp.Rational(str(float(v))) for v in (self.c, self.beta, self.dampening)]
-        gain = 1 - exact[2] if self.beta else sp.S.One
-        return characteristic(int(self.tau), self.lag, exact[0], exact[1], gain)
+        c, beta, gain = self.exact
+        return characteristic(int(self.tau), self.lag, c, beta, gain, self.nesterov)
 
     def transition(self, h: float | np.ndarray) -> np.ndarray:
         """Companion matrix A(h) of a step k >= 1; shape h.shape + (n, n)."""
-        return self._step(h)[0]
+        return recursion(self, h)[0]
 
     def first_transition(self, h: float | np.ndarray) -> np.ndarray:
-        """Matrix of step 0: plain, undamped; every remembered update becomes U_0. h.shape + (n, n)."""
-        return self._first(h)[0]
-
-    def _step(self, h: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(A(h), b): the state's map and what one unit of eta s xi adds to it."""
-        step = QUANTITIES["h"].check(h)
-        tau, memory = int(self.tau), max(self.lag, 1)
-        u = tau + 1  # index of U_{k-1}
-        matrix = np.zeros((*step.shape, self.size, self.size))
-        update = np.zeros((*step.shape, self.size))  # U_k as a row over the state
-        update[..., u] = self.beta
-        update[..., tau] = -self.gain * step
-        matrix[..., 0, :] = (1.0 + self.c) * update
-        matrix[..., 0, 0] += 1.0
-        if self.lag:
-            matrix[..., 0, u + self.lag - 1] -= self.c
-        matrix[..., u, :] = update
-        for j in range(tau):
-            matrix[..., j + 1, j] = 1.0
-        for j in range(memory - 1):
-            matrix[..., u + j + 1, u + j] = 1.0
-        noise = np.zeros(self.size)
-        noise[0], noise[u] = -(1.0 + self.c) * self.gain, -self.gain
-        return matrix, noise
-
-    def _first(self, h: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        step = QUANTITIES["h"].check(h)
-        tau = int(self.tau)
-        matrix = np.zeros((*step.shape, self.size, self.size))
-        matrix[..., 0, 0] = 1.0 - step
-        matrix[..., tau + 1 :, 0] = -step[..., None]
-        for j in range(tau):
-            matrix[..., j + 1, j] = 1.0
-        noise = np.zeros(self.size)
-        noise[0] = noise[tau + 1 :] = -1.0
-        return matrix, noise
+        """Matrix of step 0: plain; the correction remembers it as all earlier steps. h.shape + (n, n)."""
+        return recursion(self, h, first=True)[0]
 
     def predict(
         self,
@@ -161,13 +152,14 @@ class QuadraticMethod:
                 raise
             raise InputError(f"lam, noise_std and x0 do not broadcast: {error}") from None
         mean = np.zeros((*curvature.shape, self.size))
-        mean[..., : int(self.tau) + 1] = start[..., None]
+        lags = self.lag if self.correction == "weight-prediction" else 0
+        mean[..., : int(self.tau) + 1 + lags] = start[..., None]
         covariance = np.zeros((*curvature.shape, self.size, self.size))
         means = np.empty((steps + 1, *curvature.shape))
         variances = np.empty_like(means)
         means[0], variances[0] = start, 0.0
-        matrix, noise = self._first(eta_value * curvature)
-        later, later_noise = self._step(eta_value * curvature)
+        matrix, noise = recursion(self, eta_value * curvature, first=True)
+        later, later_noise = recursion(self, eta_value * curvature)
         with np.errstate(over="ignore", invalid="ignore"):
             for k in range(steps):
                 added = (eta_value * noise_level)[..., None] * noise
@@ -201,7 +193,7 @@ class QuadraticMethod:
         return radius if radius.ndim else float(radius)
 
     def stability_limit(self) -> float:
-        """The h below which every positive h is stable; see `theory.quadratic.stability`."""
+        """The h* with A(h) stable for all 0 < h < h*; see `theory.quadratic.stability`."""
         from theory.quadratic.stability import stability_limit
 
         return stability_limit(self)
@@ -215,6 +207,6 @@ class QuadraticMethod:
             raise InputError(
                 f"eta*lam={eta_value * curvature:g}: not stable, the spectral radius is {radius:g}"
             )
-        matrix, noise = self._step(eta_value * curvature)
+        matrix, noise = recursion(self, eta_value * curvature)
         added = eta_value * level * noise
         return float(solve_discrete_lyapunov(matrix, np.outer(added, added), method="bilinear")[0, 0])

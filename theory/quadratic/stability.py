@@ -8,10 +8,12 @@ that polynomial in (-1, 1) and w = pi are all the candidates.
 Closed forms, gamma = gain/(1-beta) (1 for EMA momentum, 1/(1-beta) for heavy ball):
     no correction, beta = 0        2 sin(pi/(4 tau + 2))
     no correction, tau = 0         2 (1+beta)/((1-beta) gamma)
+    the same, Nesterov             2 (1+beta)/((1-beta)(1+2 beta) gamma)
     no correction, tau = 1         1/gamma, for every beta
     error feedback, tau = 1, c = 1 (sqrt(1 + 4/(1-beta)) - 1)/(2 gamma)
+The other corrections have the limits of error feedback: the polynomial is the same.
 Checked by tests/theory/test_quadratic_theory.py (closed forms; the spectral radius on both sides of the
-limit).
+limit) and tests/agreement/test_linear_optimizers.py (the optimizer code on both sides).
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ beta, tau = symbols("beta tau")
 
 LIMIT_DELAY = 2 * sp.sin(sp.pi / (4 * tau + 2))  # beta = 0, no correction
 LIMIT_SYNC = 2 * (1 + beta) / (1 - beta)  # tau = 0, EMA
+LIMIT_SYNC_NESTEROV = LIMIT_SYNC / (1 + 2 * beta)
 LIMIT_DELAY_ONE = sp.S.One  # tau = 1, EMA, every beta
 LIMIT_ERROR_FEEDBACK = (sp.sqrt(1 + 4 / (1 - beta)) - 1) / 2  # tau = 1, EMA, c = 1
 
@@ -40,9 +43,11 @@ def closed_form(method: QuadraticMethod) -> float | None:
         if method.beta == 0:
             return float(LIMIT_DELAY.subs(numbers))
         if method.tau == 0:
-            return scale * float(LIMIT_SYNC.subs(numbers))
+            return scale * float((LIMIT_SYNC_NESTEROV if method.nesterov else LIMIT_SYNC).subs(numbers))
+        if method.nesterov:
+            return None
         return scale * float(LIMIT_DELAY_ONE) if method.tau == 1 else None
-    if method.tau == 1 and method.c == 1:
+    if method.tau == 1 and method.c == 1 and not (method.nesterov and method.beta):
         return scale * float(LIMIT_ERROR_FEEDBACK.subs(numbers))
     return None
 
@@ -52,9 +57,11 @@ def stability_limit(method: QuadraticMethod) -> float:
     lag, exponent = method.lag, int(method.tau) + method.lag
     open_loop = np.zeros(exponent + 3)
     open_loop[exponent:] = [method.beta, -1.0 - method.beta, 1.0]  # (z-1)(z-beta) z^{tau+lag}
-    feedback = np.zeros(lag + 2)
-    feedback[lag + 1] += method.gain * (1.0 + method.c)
-    feedback[1] -= method.gain * method.c
+    corrected = np.zeros(lag + 1)
+    corrected[lag] += method.gain * (1.0 + method.c)
+    corrected[0] -= method.gain * method.c
+    top = [-method.beta, 1.0 + method.beta] if method.nesterov else [0.0, 1.0]  # N of `polynomial`
+    feedback = np.convolve(corrected, top)
     # P(z) Q(1/z): coefficient of z^j; odd part sum_j a_j (z^j - z^-j) = 2i sin(w) sum_j a_j U_{j-1}(cos w)
     product = np.convolve(open_loop, feedback[::-1])
     shift = len(feedback) - 1
