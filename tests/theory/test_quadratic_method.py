@@ -64,6 +64,102 @@ def test_moments_are_exact(tau, beta, dampening, correction, form):
     assert mean.shape == variance.shape == (steps + 1,) and variance[0] == 0
 
 
+RIVALS = [
+    dict(tau=tau, beta=beta, dampening=dampening, nesterov=nesterov, start=start, **correction)
+    for tau in (0, 1, 2, 3)
+    for beta, dampening in ((0.0, 0.0), (0.9, 0.9), (0.8, 0.0))
+    for nesterov, start in ((False, "gradient"), (False, "zero"), (True, "gradient"), (True, "zero"))
+    for correction in (
+        dict(correction="none"),
+        dict(correction="error-feedback"),
+        dict(correction="error-feedback", form="telescoped"),
+        dict(correction="gradient-extrapolation"),
+        dict(correction="gradient-extrapolation", coefficient=0.7),
+        dict(correction="weight-prediction"),
+        dict(correction="weight-prediction", coefficient=1.3),
+    )
+    if (tau or correction["correction"] == "none")
+    and (nesterov or start == "zero" or correction["correction"] not in ("none", "error-feedback"))
+]
+
+
+def literal_rival(method: QuadraticMethod, eta, lam, x0, noises) -> np.ndarray:
+    """The recursion of the method's docstring, step by step, one path; nothing of it is a matrix."""
+    tau, beta, c, gain = method.tau, method.beta, method.c, method.gain
+    x, updates, gradients, m = [x0], [], [], 0.0
+    for k, noise in enumerate(noises):
+        point = x[max(k - tau, 0)]
+        if method.correction == "weight-prediction" and k - tau - 1 >= 0:
+            point = point + c * updates[k - tau - 1]
+        gradients.append(lam * point + noise)
+        g = gradients[k]
+        if method.correction == "gradient-extrapolation":
+            g = g + c * (g - gradients[max(k - 1, 0)])
+        if beta:
+            m = g if k == 0 and method.start == "gradient" else beta * m + gain * g
+        else:
+            m = g
+        updates.append(-eta * (beta * m + gain * g if method.nesterov and beta else m))
+        step = updates[k]
+        if method.correction == "error-feedback":
+            step = step + c * (step - updates[max(k - (1 if method.form == "extrapolate" else tau), 0)])
+        x.append(x[k] + step)
+    return np.array(x)
+
+
+@pytest.mark.parametrize("arguments", RIVALS, ids=lambda a: "-".join(map(str, a.values())))
+def test_moments_of_the_rivals_are_exact(arguments):
+    """Nesterov momentum, a zero start, extrapolated gradients, predicted weights: as `test_moments_are_exact`."""
+    eta, lam, s, x0, steps = 0.1, 0.7, 0.4, 1.3, 14
+    method = QuadraticMethod(**arguments)
+    mean, variance = method.predict(eta, lam, s, x0, steps)
+    noise_free = literal_rival(method, eta, lam, x0, np.zeros(steps))
+    responses = [literal_rival(method, eta, lam, 0.0, s * np.eye(steps)[i]) for i in range(steps)]
+    np.testing.assert_allclose(mean, noise_free, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(variance, np.sum(np.square(responses), axis=0), rtol=1e-11, atol=1e-15)
+
+
+@pytest.mark.mutation
+def test_rivals_are_told_apart():
+    """No two of them have the same mean and variance, but for EMA momentum extrapolated either way."""
+    arguments = (0.1, 0.7, 2.0, 1.3, 12)
+    base = dict(tau=2, beta=0.9, dampening=0.9)
+    paths = [
+        np.concatenate(QuadraticMethod(**base, **other).predict(*arguments))
+        for other in (
+            dict(),
+            dict(start="zero"),
+            dict(nesterov=True),
+            dict(nesterov=True, start="zero"),
+            dict(correction="error-feedback"),
+            dict(correction="weight-prediction"),
+            dict(correction="weight-prediction", coefficient=1.0),
+        )
+    ]
+    for i, j in itertools.combinations(range(len(paths)), 2):
+        assert np.max(np.abs(paths[i] - paths[j])) > 1e-3, (i, j)
+    same = np.concatenate(QuadraticMethod(**base, correction="gradient-extrapolation").predict(*arguments))
+    np.testing.assert_allclose(same, paths[4], rtol=1e-13)
+
+
+@pytest.mark.parametrize("beta, dampening", [(0.0, 0.0), (0.8, 0.8), (0.8, 0.0)])
+@pytest.mark.parametrize("nesterov", [False, True])
+def test_corrections_differ_as_stated(beta, dampening, nesterov):
+    """Extrapolating gradients or updates: one variance. Predicted weights: a lower one, the same spectrum."""
+
+    def method(correction):
+        return QuadraticMethod(2, beta, dampening, correction, nesterov=nesterov)
+
+    updates, gradients, weights = map(method, ("error-feedback", "gradient-extrapolation", "weight-prediction"))
+    h = 0.3 * updates.stability_limit()
+    own = updates.stationary_variance(h, 1.0, 1.0)
+    assert gradients.stationary_variance(h, 1.0, 1.0) == pytest.approx(own, rel=1e-11)
+    assert weights.stationary_variance(h, 1.0, 1.0) < 0.9 * own
+    for other in (gradients, weights):
+        assert other.spectral_radius(h) == pytest.approx(updates.spectral_radius(h), rel=1e-9)
+        assert other.stability_limit() == updates.stability_limit()
+
+
 @pytest.mark.mutation
 def test_off_by_one_and_first_step_are_seen():
     """Predictions for tau + 1, another form, or a damped first step part from the path by far more than
@@ -132,6 +228,10 @@ def test_stationary_variance_is_the_limit():
         (dict(beta=float("nan")), "beta=nan"),
         (dict(dampening=1.0), "dampening=1.0"),
         (dict(correction="ef"), "correction='ef' is not one of none, error-feedback"),
+        (dict(tau=0, correction="weight-prediction"), "tau=0 is not allowed with weight-prediction"),
+        (dict(tau=1, correction="gradient-extrapolation", form="telescoped"), "form='telescoped' is not allowed"),
+        (dict(start="warm"), "start='warm' is not one of gradient, zero"),
+        (dict(nesterov=1), "nesterov=1 is not allowed"),
         (dict(form="taylor"), "form='taylor' is not one of extrapolate, telescoped"),
         (dict(tau=0, correction="error-feedback"), "tau=0 is not allowed with error-feedback"),
         (dict(coefficient=1.0), "coefficient=1.0 is given, but correction is 'none'"),

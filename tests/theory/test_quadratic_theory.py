@@ -25,6 +25,18 @@ METHODS = [
         ("error-feedback", "telescoped"),
     )
     if delay or correction == "none"
+] + [
+    QuadraticMethod(delay, momentum, damp, correction, form, nesterov=True)
+    for delay in range(4)
+    for momentum, damp in ((0.0, 0.0), (0.5, 0.5), (0.9, 0.9), (0.9, 0.0), (0.98, 0.98))
+    for correction, form in (
+        ("none", "extrapolate"),
+        ("error-feedback", "extrapolate"),
+        ("error-feedback", "telescoped"),
+        ("gradient-extrapolation", "extrapolate"),
+        ("weight-prediction", "extrapolate"),
+    )
+    if delay or correction == "none"
 ]
 
 
@@ -34,6 +46,8 @@ def test_stated_polynomials():
     assert characteristic(1, **plain) == z**2 - z + h
     assert sp.expand(characteristic(1, 1, c, **plain) - (z**3 - z**2 + (1 + c) * h * z - c * h)) == 0
     assert sp.expand(characteristic(0) - ((z - 1) * (z - beta) + (1 - beta) * h * z)) == 0
+    nesterov = (z - 1) * (z - beta) + (1 - beta) * h * ((1 + beta) * z - beta)
+    assert sp.expand(characteristic(0, nesterov=True) - nesterov) == 0
 
 
 @pytest.mark.parametrize("method", METHODS[::3], ids=str)
@@ -58,12 +72,12 @@ def test_slow_roots():
     assert slow_root(0, order=4, **plain) == 1 - h
     stated = 1 - h + (c - 1) * h**2 + (4 * c - 2 - c**2) * h**3
     assert sp.expand(slow_root(1, 1, c, order=3, **plain) - stated) == 0
-    lag = beta / (1 - beta)
-    for delay in range(5):
-        assert sp.simplify(slow_root(delay) - (1 - h - (lag + delay) * h**2)) == 0
-        if delay:  # both corrections remove exactly tau h^2, for every momentum
-            for form in ((1, sp.Integer(delay)), (delay, sp.S.One)):
-                assert sp.simplify(slow_root(delay, *form) - (1 - h - lag * h**2)) == 0
+    for nesterov, lag in ((False, beta / (1 - beta)), (True, beta**2 / (1 - beta))):
+        for delay in range(3 if nesterov else 5):
+            assert sp.simplify(slow_root(delay, nesterov=nesterov) - (1 - h - (lag + delay) * h**2)) == 0
+            if delay:  # both corrections remove exactly tau h^2, for every momentum
+                for form in ((1, sp.Integer(delay)), (delay, sp.S.One)):
+                    assert sp.simplify(slow_root(delay, *form, nesterov=nesterov) - (1 - h - lag * h**2)) == 0
 
 
 @pytest.mark.parametrize("method", [m for m in METHODS if m.gain == 1 - m.beta], ids=str)
@@ -71,7 +85,8 @@ def test_slow_root_is_an_eigenvalue(method):
     small = 1e-4 * (1 - method.beta)
     eigenvalues = np.linalg.eigvals(method.transition(small))
     nearest = eigenvalues[np.argmin(np.abs(eigenvalues - 1))].real
-    predicted = slow_root(method.tau, method.lag, sp.Rational(str(method.c)), sp.Rational(str(method.beta)))
+    c, momentum, _ = method.exact
+    predicted = slow_root(method.tau, method.lag, c, momentum, nesterov=method.nesterov)
     # the h^3 term, at most 1e3 h^3/(1-beta)^2 here
     assert abs(nearest - float(predicted.subs(h, small))) < 1e-9
 

@@ -2,12 +2,12 @@
 
 One mode of curvature lam, momentum beta, dampening d, as torch.optim.SGD inside the wrappers treats it:
     g_k = lam x_{(k-tau)+} + s xi_k,   xi_k independent, mean 0, variance 1
-    m_{k+1} = beta m_k + (1 - d) g_k,   m_1 = g_0 (start "gradient") or m_0 = 0 (start "zero");   beta = 0: m_{k+1} = g_k
+    m_{k+1} = beta m_k + (1 - d) g_k,   m_1 = g_0 (start "gradient") or m_0 = 0 (start "zero");   beta = 0: d = 0
     U_k = -eta m_{k+1},   with nesterov   U_k = -eta (beta m_{k+1} + (1 - d) g_k)
     x_{k+1} = x_k + U_k
-d = 0 is heavy ball and torch's nesterov=True; d = beta is the exponential average (EMA), and with nesterov the direction
-(1 - alpha) m_{k+1} + alpha g_k, alpha = 1 - beta, that Muon orthogonalises. torch.optim.SGD starts with "gradient" (the
-first gradient undamped) and has no d where beta = 0; torch.optim.Muon starts with "zero".
+d = 0 is heavy ball and torch's nesterov=True; d = beta is the exponential average (EMA), and with nesterov the
+direction (1 - alpha) m_{k+1} + alpha g_k, alpha = 1 - beta, that Muon orthogonalises. torch.optim.SGD starts with
+"gradient" (the first gradient undamped) and does not use d where beta = 0; torch.optim.Muon starts with "zero".
 Corrections, with coefficient c and lag:
     error-feedback           x_{k+1} = x_k + U_k + c (U_k - U_{k-lag}),   a missing U_j (j < 0) is U_0
     gradient-extrapolation   g_k + c (g_k - g_{k-1}) in place of g_k,     a missing g_j is g_0
