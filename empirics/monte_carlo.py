@@ -20,6 +20,7 @@ import torch
 from scipy import stats
 
 from empirics.errors import InputError
+from empirics.impulse import Impulse, growth_per_step, impulse
 from empirics.problems.noisy_quadratic import NoisyQuadratic
 from pipeline.optim.delayed import Delayed
 from pipeline.optim.error_feedback import ErrorFeedback
@@ -30,7 +31,7 @@ FALSE_ALARM = 1e-6
 
 @dataclass(frozen=True)
 class Setting:
-    """A method (tau, beta, dampening, correction, form), its step eta and the problem."""
+    """A method (tau, beta, dampening, correction, form, nesterov), its step eta and the problem."""
 
     name: str
     tau: int
@@ -40,8 +41,13 @@ class Setting:
     problem: NoisyQuadratic
     correction: str = "none"
     form: str = "extrapolate"
+    nesterov: bool = False
 
     def __post_init__(self) -> None:
+        if self.correction not in ("none", "error-feedback"):
+            raise InputError(f"correction: {self.correction!r}; allowed are none, error-feedback")
+        if self.nesterov and (self.dampening or not self.beta):
+            raise InputError("nesterov: True; allowed with dampening = 0 and beta > 0, as in torch.optim.SGD")
         if not 0 < self.eta < math.inf:
             raise InputError(f"eta: {self.eta!r}; allowed is a finite number > 0")
         method_of(self)  # the theory refuses what it does not cover
@@ -61,6 +67,7 @@ def method_of(setting: Setting) -> QuadraticMethod:
         dampening=setting.dampening,
         correction=setting.correction,
         form=setting.form,
+        nesterov=setting.nesterov,
     )
 
 
@@ -86,6 +93,7 @@ def optimizer_for(p: torch.nn.Parameter, setting: Setting) -> Delayed:
         lr=setting.eta,
         momentum=setting.beta,
         dampening=setting.dampening if setting.beta else 0.0,
+        nesterov=setting.nesterov,
         foreach=False,
     )
     if setting.correction == "error-feedback":
@@ -189,12 +197,27 @@ def noise_free_error(setting: Setting, steps: int) -> float:
 
 
 def growth(method: QuadraticMethod, h: list[float], steps: int) -> np.ndarray:
-    """Growth per step of the real code at each h = eta lam: the ratio of the largest |x| of the last quarter of
-    `steps` to that of the quarter before the middle, per step. Shape of h. Below 1: it decays.
+    """Growth per step of the real code at each h = eta lam, started at x_0 = 1; shape of h. Below 1: it decays.
+
+    See `empirics.impulse.growth_per_step`. Raises InputError for a method that a Setting cannot describe.
     """
-    problem = NoisyQuadratic(tuple(h), 0.0)
-    setting = Setting("growth", method.tau, method.beta, method.dampening, 1.0, problem, method.correction, method.form)
-    path = np.array([np.abs(x[0].numpy()) for x in trajectory(setting, 1, steps, 0)])
-    quarter = steps // 4
-    early, late = path[quarter : 2 * quarter].max(axis=0), path[3 * quarter : 4 * quarter].max(axis=0)
-    return (late / early) ** (1.0 / (2 * quarter))
+    own = {name: getattr(method, name) for name in ("tau", "beta", "dampening", "correction", "form", "nesterov")}
+    setting = Setting("growth", eta=1.0, problem=NoisyQuadratic(tuple(h), 0.0), **own)
+    if method_of(setting) != method:
+        raise InputError(f"method: {method}; allowed are a coefficient of None and the start 'gradient'")
+    return growth_per_step(np.array([x[0].numpy().copy() for x in trajectory(setting, 1, steps, 0)]))
+
+
+def stationary_variances(method: QuadraticMethod, h: np.ndarray) -> np.ndarray:
+    """For eta = s = 1 and lam = h; inf where the method is not stable."""
+    radius = np.atleast_1d(method.spectral_radius(h))
+    return np.array(
+        [method.stationary_variance(1.0, x, 1.0) if r < 1 else math.inf for x, r in zip(h, radius, strict=True)]
+    )
+
+
+def impulse_of(setting: Setting, h: np.ndarray) -> Impulse:
+    """Response of the real code at these h, recorded until its energy has fallen by 1e-16; shape [steps, modes]."""
+    radius = float(np.max(method_of(setting).spectral_radius(h)))
+    steps = 100 + math.ceil(16 * math.log(10) / (-2 * math.log(radius)))
+    return impulse(lambda ps: optimizer_for(ps[0], replace(setting, eta=1.0)), h, steps)

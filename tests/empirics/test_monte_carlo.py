@@ -14,10 +14,12 @@ from empirics.monte_carlo import (
     FALSE_ALARM,
     Setting,
     growth,
+    impulse_of,
     measure,
     method_of,
     noise_free_error,
     off_by_one,
+    stationary_variances,
 )
 from empirics.problems.noisy_quadratic import NoisyQuadratic
 from pipeline.optim.error_feedback import ErrorFeedback
@@ -95,7 +97,30 @@ def test_real_code_turns_at_the_stability_limit(setting):
     limit = method.stability_limit()
     below, above = growth(method, [0.97 * limit, 1.03 * limit], 1200)
     assert below < 1 < above
-    assert below == pytest.approx(method.spectral_radius(0.97 * limit), abs=5e-4)
+    assert below == pytest.approx(method.spectral_radius(0.97 * limit), rel=1e-9)
+    assert above == pytest.approx(method.spectral_radius(1.03 * limit), rel=1e-9)
+
+
+def test_nesterov_is_torchs():
+    setting = Setting("Nesterov", 1, 0.9, 0.0, 0.03, PROBLEM, "error-feedback", nesterov=True)
+    assert noise_free_error(setting, 40) < 1e-12
+    m = measure(setting, 1000, 20, 0)
+    assert m.p_values().min() > FALSE_ALARM / m.p_values().size
+    without = m.against(method_of(replace(setting, nesterov=False)))
+    assert without.p_values().min() < FALSE_ALARM / m.p_values().size
+
+
+@pytest.mark.parametrize("setting", [EMA, CORRECTED], ids=lambda s: s.name)
+def test_sampled_variance_is_the_summed_one(setting):
+    """Two independent ways to the stationary variance of the real code."""
+    lam = np.array(setting.problem.curvatures)
+    scale = (setting.eta * setting.problem.noise_std) ** 2
+    summed = impulse_of(setting, setting.eta * lam).variance() * scale
+    m = measure(setting, 2000, 400, 0)
+    sampled = m.square[-1] / m.replicas  # of a chi^2 with 2000 degrees of freedom: 3 % is one standard deviation
+    np.testing.assert_allclose(sampled, summed, rtol=0.16)
+    stated = stationary_variances(method_of(setting), setting.eta * lam) * scale
+    np.testing.assert_allclose(summed, stated, rtol=1e-10)
 
 
 def test_a_diverged_run_is_rejected_not_hidden():
@@ -124,6 +149,12 @@ def test_bad_input():
         measure(EMA, 1, 5, 0)
     with pytest.raises(InputError, match="eta"):
         replace(EMA, eta=0.0)
+    with pytest.raises(InputError, match="correction: 'weight-prediction'"):
+        replace(EMA, correction="weight-prediction")
+    with pytest.raises(InputError, match="nesterov: True"):
+        replace(EMA, nesterov=True)
+    with pytest.raises(InputError, match="method: .*start='zero'"):
+        growth(replace(method_of(EMA), start="zero"), [0.1], 40)
     with pytest.raises(TheoryInputError, match="tau"):
         replace(EMA, tau=-1)
     with pytest.raises(InputError, match="noise_std"):
