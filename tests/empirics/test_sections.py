@@ -28,6 +28,10 @@ def run(section):
     return results, claims
 
 
+# What an optimizer that is not the theory's turns red.
+QUADRATIC = {"quadratic.joint-test", "quadratic.noise-free", "quadratic.impulse", "quadratic.growth"}
+
+
 def red(claims):
     return {claim.name for claim in claims if claim.outcome == "fails"}
 
@@ -40,7 +44,10 @@ def test_quadratic_section():
     assert len(row["steps"]) == len(row["predicted"]) == len(row["measured"]) == SMOKE.quadratic_steps + 1
     assert len(row["off_by_one"]["predicted"]) == len(row["steps"])
     assert results["joint"]["pairs"] == 9 * 20 * 3 * 2
-    assert {entry["name"] for entry in results["stability"]} == {s.name for s in quadratic.SETTINGS}
+    for part in ("stability", "impulse"):
+        assert [entry["name"] for entry in results[part]] == [s.name for s in quadratic.SETTINGS]
+    for entry in results["impulse"]:
+        assert entry["error"] < 1e-11 and min(entry["off_by_one"].values()) > 0.1
 
 
 def test_certified_section():
@@ -59,7 +66,7 @@ def test_certified_section():
 @pytest.mark.mutation
 def test_the_sign_of_the_correction_turns_both_sections_red(monkeypatch):
     monkeypatch.setattr(ErrorFeedback, "coefficient", property(lambda self: -self.lag if self.tau == 1 else -1))
-    assert {"quadratic.joint-test", "quadratic.noise-free"} <= red(run(quadratic)[1])
+    assert QUADRATIC <= red(run(quadratic)[1])
     assert "certified.identity-y" in red(run(certified)[1])
 
 
@@ -67,7 +74,7 @@ def test_the_sign_of_the_correction_turns_both_sections_red(monkeypatch):
 def test_a_delay_off_by_one_turns_both_sections_red(monkeypatch):
     init = Delayed.__init__
     monkeypatch.setattr(Delayed, "__init__", lambda self, base, tau, *a: init(self, base, tau + 1, *a))
-    assert {"quadratic.joint-test", "quadratic.noise-free"} <= red(run(quadratic)[1])
+    assert QUADRATIC <= red(run(quadratic)[1])
     assert {"certified.recursion", "tight.momentum-error"} <= red(run(certified)[1])
 
 
