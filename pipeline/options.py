@@ -121,6 +121,7 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
     add("--anneal-steps", type=integer(1), metavar="K", help="lr-discount: steps until the rate is whole (default: "
         "all)")  # fmt: skip
     add("--clip", type=positive, metavar="X", help="largest norm of the gradient, over the whole model (default: none)")
+    add("--skip-nonfinite", action="store_true", help="no stage steps on a batch with Inf or NaN in any gradient")
     add("--model", default="gpt", metavar="NAME", help="gpt (default) or bert, a masked-language encoder")
     add("--layers", type=integer(1), default=2, metavar="N", help="transformer blocks (default: 2)")
     add("--width", type=integer(1), default=64, metavar="N", help="features (default: 64)")
@@ -180,6 +181,7 @@ def config_of(args: argparse.Namespace) -> TrainConfig:
         model=cls(args.layers, args.width, args.heads, args.context, args.tied, args.dropout),
         recompute=args.recompute,
         clip=args.clip,
+        skip_nonfinite=args.skip_nonfinite,
         snapshot_every=1 if args.check_oracle else args.newest_loss_every or 0,
     )
     # What depends on the depth where it is not given is part of the record.

@@ -12,6 +12,9 @@ A tied weight is one Parameter in two layers, which must have the same age. What
 (seed, layer, microbatch); clipping is torch's own; with a ``compute`` dtype the layers hold rounded copies of the
 weights that the optimizer works on, and gradients are added up in the weights' precision.
 
+With ``skip_nonfinite`` a batch whose gradient is not finite in every entry changes nothing: x_{k+1} = x_k, and neither
+moments nor counts of the optimizer nor what a correction remembers of updates and gradients move.
+
 What is done about a delay is stated again in oracle_corrections.py.
 """
 
@@ -52,11 +55,13 @@ class OracleState:
 
 @dataclass
 class OracleResult:
-    """losses[k]: training loss of step k at the weights used; norms[k]: of its gradient, if clipped; snapshots: steps
-    done -> weights as forwards see them; solution: what has been trained, another point under weight prediction."""
+    """losses[k]: training loss of step k at the weights used; norms[k]: of its gradient, if clipped; skipped: steps
+    whose gradient was not finite, if these are skipped; snapshots: steps done -> weights as forwards see them; solution:
+    what has been trained, another point under weight prediction."""
 
     losses: list[float] = field(default_factory=list)
     norms: list[float] = field(default_factory=list)
+    skipped: list[int] = field(default_factory=list)
     snapshots: dict[int, Weights] = field(default_factory=dict)
     solution: Weights = field(default_factory=dict)
     input_digest: str = ""
@@ -83,13 +88,15 @@ def run_oracle(
     seed: int | None = None,
     clip: float | None = None,
     clip_norm: float = 2.0,
+    skip_nonfinite: bool = False,
     compute: torch.dtype | None = None,
 ) -> OracleResult:
     """Train ``layers`` in place for ``steps`` optimizer steps of ``microbatches`` microbatches each.
 
     ages: age of each layer's weights in microbatches (default 0); correction: what is done about it; scale: what the
     loss of a microbatch is divided by (default: their number); seed: of what layers draw (None: torch's global state);
-    clip, clip_norm: largest norm of the batch gradient; compute: dtype of forwards and backwards.
+    clip, clip_norm: largest norm of the batch gradient; skip_nonfinite: take no step where it has Inf or NaN;
+    compute: dtype of forwards and backwards.
     make_optimizer gets the named parameters, names ``layers.<index>.<name>``; data has ``microbatch(j)``.
     """
     m = microbatches
@@ -150,6 +157,9 @@ def run_oracle(
                         wide, p.grad = p.grad.to(parameters[name].dtype), None
                         old = parameters[name].grad
                         parameters[name].grad = wide if old is None else old + wide
+        skip = skip_nonfinite and not all(
+            float((p.grad - p.grad).abs().sum()) == 0 for p in parameters.values() if p.grad is not None
+        )  # Inf - Inf and NaN - NaN are NaN
         if clip is not None:
             result.norms.append(
                 float(nn.utils.clip_grad_norm_(parameters.values(), clip, norm_type=clip_norm, foreach=False))
@@ -157,24 +167,23 @@ def run_oracle(
         gradient = {name: p.grad.detach().clone() for name, p in parameters.items() if p.grad is not None}
 
         y = x
-        if corrector is not None:
+        if corrector is not None and not skip:
             y = corrector.stepped(x)
             for name, g in corrector.gradient(gradient, x).items():
                 parameters[name].grad = g
         _load(parameters, y)
-        for t, optimizer in optimizers.items():
-            rates = [group["lr"] for group in optimizer.param_groups]
-            for group in optimizer.param_groups:
-                group["lr"] *= 1.0 if corrector is None else corrector.rate(t)
-            optimizer.step()
-            for group, lr in zip(optimizer.param_groups, rates, strict=True):
-                group["lr"] = lr
+        if skip:
+            result.skipped.append(k)
+        else:
+            for t, optimizer in optimizers.items():
+                _step(optimizer, 1.0 if corrector is None else corrector.rate(t))
         x_next = {name: p.detach().clone() for name, p in parameters.items()}
         update: Weights = {}
         if corrector is not None or observer is not None:
             update = {name: x_next[name] - y[name] for name in parameters}
         if corrector is not None:
-            x_next = corrector.after(x_next, update, gradient)
+            if not skip:
+                x_next = corrector.after(x_next, update, gradient)
             corrector.passed(x)
 
         result.losses.append(batch_loss)
@@ -197,6 +206,16 @@ def run_oracle(
 def _seed(seed: int, layer: int, j: int) -> int:
     """The convention for random numbers: the upper 63 of the 64 bits of blake2b of the three numbers in words."""
     return int(hashlib.blake2b(f"{seed} {layer} {j}".encode(), digest_size=8).hexdigest(), 16) // 2
+
+
+def _step(optimizer: torch.optim.Optimizer, factor: float) -> None:
+    """A step with ``factor`` times the learning rate."""
+    rates = [group["lr"] for group in optimizer.param_groups]
+    for group in optimizer.param_groups:
+        group["lr"] *= factor
+    optimizer.step()
+    for group, lr in zip(optimizer.param_groups, rates, strict=True):
+        group["lr"] = lr
 
 
 def _load(parameters: dict[str, nn.Parameter], weights: Weights) -> None:

@@ -200,7 +200,8 @@ def _row(k: int, loss: float) -> str:
 def summarise(made: Plan, result: RunResult, seconds: float, args: argparse.Namespace) -> dict[str, Any]:
     """The run in numbers, JSON-ready; with ``check_oracle`` the oracle runs here.
 
-    ``losses`` has every step; what is read from the trace or the clock begins with step ``resumed_from``.
+    ``losses`` has every step of the whole run, ``skipped_steps`` the number k (from 0) of each that was left out for
+    Inf or NaN in its gradient; what is read from the trace or the clock begins with step ``resumed_from``.
     """
     from pipeline.delays import delays_per_microbatch, optimizer_step_delay
     from pipeline.optim.recipes import default_lr
@@ -221,6 +222,7 @@ def summarise(made: Plan, result: RunResult, seconds: float, args: argparse.Name
         "correction": config.correction,
         "correction_options": {k: v for k, v in asdict(config.correction_options).items() if v is not None},
         "clip": config.clip,
+        "skip_nonfinite": config.skip_nonfinite,
         "seed": config.seed,
         "dtype": config.dtype,
         "corpus": corpus.describe(),
@@ -232,6 +234,7 @@ def summarise(made: Plan, result: RunResult, seconds: float, args: argparse.Name
         "timing": _timing(config, result, config.steps - done),
         "losses": result.losses,
         "gradient_norms": result.norms,
+        "skipped_steps": result.skipped,
         "held_out_loss": held_out_loss(config, corpus.text, result.solution, HELD_OUT),
         "wall_seconds": seconds,
         "tokens_per_second": (config.steps - done) * config.tokens_per_step / seconds,
@@ -280,7 +283,8 @@ def difference_is_allowed(summary: Mapping[str, Any]) -> bool:
 
 def divergence(summary: Mapping[str, Any]) -> str | None:
     """Where the run's loss stopped being finite, in words, or None."""
-    lost = next((k for k, loss in enumerate(summary["losses"]) if not math.isfinite(loss)), None)
+    skipped = set(summary["skipped_steps"])  # their losses moved nothing
+    lost = next((k for k, loss in enumerate(summary["losses"]) if not math.isfinite(loss) and k not in skipped), None)
     if lost is not None:
         return f"at step {lost + 1}"
     return None if math.isfinite(summary["held_out_loss"]) else "after the last step"
@@ -301,6 +305,12 @@ def describe(summary: Mapping[str, Any]) -> str:
         lines.append(
             f"steady state, from the trace: {1000 * summary['timing']['seconds_per_step']:.3g} ms per step, bubble "
             f"{100 * summary['timing']['bubble']:.0f} % (time without a forward or backward)"
+        )
+    if summary["skipped_steps"]:
+        first = ", ".join(map(str, summary["skipped_steps"][:8])) + (", ..." * (len(summary["skipped_steps"]) > 8))
+        lines.append(
+            f"steps left out for Inf or NaN in a gradient: {len(summary['skipped_steps'])} of {summary['steps']} "
+            f"(k = {first}, from 0)"
         )
     if summary.get("newest_losses"):
         k, newest = list(summary["newest_losses"].items())[-1]

@@ -96,6 +96,7 @@ def oracle_of(
             seed=job.seed,
             clip=job.clip,
             clip_norm=job.clip_norm,
+            skip_nonfinite=job.skip_nonfinite,
             compute=job.compute,
         )
 

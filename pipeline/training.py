@@ -38,7 +38,8 @@ class TrainConfig:
     `pipeline.optim.corrections`, for the delay of each stage, with its options; pool: see :class:`ByteBatches`;
     dtype: bfloat16 computes in it and keeps the weights that the optimizer works on in float32; recompute: run each
     layer again in the backward instead of keeping its activations; clip: largest norm of the batch gradient over the
-    whole model; snapshot_every: keep the weights every so many steps (0: only at the end).
+    whole model; skip_nonfinite: no stage steps on a batch with Inf or NaN in its gradient; snapshot_every: keep the
+    weights every so many steps (0: only at the end).
     Raises InputError, naming the field, for a value that cannot run.
     """
 
@@ -59,6 +60,7 @@ class TrainConfig:
     pool: int = 0
     recompute: bool = False
     clip: float | None = None
+    skip_nonfinite: bool = False
     snapshot_every: int = 0
 
     def __post_init__(self) -> None:
@@ -167,6 +169,7 @@ class TrainConfig:
             seed=self.seed,
             recompute=self.recompute,
             clip=self.clip,
+            skip_nonfinite=self.skip_nonfinite,
             compute=torch.bfloat16 if self.dtype == "bfloat16" else None,
             snapshot_every=self.snapshot_every,
             checkpoints=checkpoints,

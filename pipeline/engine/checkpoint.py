@@ -205,6 +205,7 @@ def describe_job(job: Job) -> dict[str, Any]:
         "reduction": job.reduction,
         "clip": job.clip,
         "clip_norm": str(job.clip_norm),
+        "skip_nonfinite": job.skip_nonfinite,
         "compute": str(job.compute),
     }
 
@@ -244,6 +245,7 @@ class Saver:
         state = stage_state(self.stage, self.optimizer, step) | self.fresh
         if self.stage.is_last:
             state |= {"losses": list(self.result.losses[:step]), "norms": list(self.result.norms[:step])}
+            state["skipped"] = [k for k in self.result.skipped if k < step]
         return state
 
     def save(self, step: int) -> None:
@@ -360,6 +362,7 @@ def restore(path: str | Path, step: int, stage: VersionedStage, optimizer: Optim
     if stage.is_last:
         result.losses += flat["losses"]
     result.norms += flat["norms"]
+    result.skipped += flat.get("skipped", [])  # of an earlier version: nothing was
 
 
 def losses_in(path: str | Path) -> list[float]:

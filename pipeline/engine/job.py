@@ -62,6 +62,8 @@ class Job:
     recompute: keep only layer inputs, run each layer again in the backward.
     clip: largest norm of the batch gradient over the whole model (None: no clipping), by torch's
     ``clip_grad_norm_``; clip_norm: 2 or inf.
+    skip_nonfinite: leave out the optimizer step of every stage where the batch gradient of any of them holds Inf or
+    NaN: the next weight version equals the one before, optimizer and corrections stay as they are.
     compute: dtype of forwards and backwards (None: that of the layers); the optimizer always works on the layers' own
     dtype. Losses are then taken on float32 outputs.
     snapshot_every: keep the weights every so many steps (0: only at the end).
@@ -84,6 +86,7 @@ class Job:
     recompute: bool = False
     clip: float | None = None
     clip_norm: float = 2.0
+    skip_nonfinite: bool = False
     compute: torch.dtype | None = None
     snapshot_every: int = 0
     confirm: bool = False
@@ -116,11 +119,17 @@ class Job:
             if isinstance(self.clip, bool) or not isinstance(self.clip, (int, float)) or not 0 < self.clip < math.inf:
                 raise InputError(f"clip = {self.clip!r}: allowed are finite numbers above 0")
             self.schedule.refuse_without_slack("clip", self.clip)
+        if not isinstance(self.skip_nonfinite, bool):
+            raise InputError(f"skip_nonfinite = {self.skip_nonfinite!r}: allowed are True and False")
+        if self.skip_nonfinite:
+            self.schedule.refuse_without_slack("skip_nonfinite", True)
         if self.driver == "torch":
             if self.schedule.name not in ("1f1b", "gpipe"):
                 raise InputError(f"schedule = {self.schedule.name!r}: torch's own schedules here are gpipe, 1f1b")
             if self.clip is not None or self.compute is not None or self.checkpoints or self.resume:
                 raise InputError("driver = 'torch': allowed without clip, compute, checkpoints and resume")
+            if self.skip_nonfinite:
+                raise InputError("driver = 'torch': allowed without skip_nonfinite")
         if self.parts is not None:
             if len(self.parts) != self.schedule.stages:
                 raise InputError(f"parts has {len(self.parts)} entries: the schedule has {self.schedule.stages} stages")

@@ -45,7 +45,8 @@ class RunResult:
 
     events: trace of all stages, times in seconds from the first event; losses[k]: training loss of step k at the
     version it used, those before a resumed checkpoint included; norms[k]: norm of batch k's gradient before clipping
-    (with clipping only); snapshots: steps done -> full weights by parameter name, as forwards see them; solution: what
+    (with clipping only); skipped: every step k left out for Inf or NaN in its gradient, those before a resumed
+    checkpoint included; snapshots: steps done -> full weights by parameter name, as forwards see them; solution: what
     has been trained, another point under weight prediction; step_ends[s]: when stage s ended each optimizer step of
     this run, on the clock of the events (without events from the first of these ends).
     """
@@ -53,6 +54,7 @@ class RunResult:
     events: list[Event]
     losses: list[float]
     norms: list[float]
+    skipped: list[int]
     snapshots: dict[int, dict[str, Tensor]]
     solution: dict[str, Tensor]
     input_digest: str
@@ -297,8 +299,11 @@ class WorkerPool:
 def gather(stages: list[StageResult]) -> RunResult:
     """One result from those of the stages, in order.
 
-    Raises RunError where copies of a tied weight differ.
+    Raises RunError where copies of a tied weight differ, or the steps that stages have left out.
     """
+    for stage in stages:
+        if stage.skipped != stages[-1].skipped:
+            raise RunError(f"stage {stage.stage} left out the steps {stage.skipped}, the last {stages[-1].skipped}")
     steps = sorted(stages[0].snapshots)
     starts = [stage.events[0].start for stage in stages if stage.events]
     origin = min(starts or [stage.step_ends[0] for stage in stages if stage.step_ends], default=0.0)
@@ -311,6 +316,7 @@ def gather(stages: list[StageResult]) -> RunResult:
         events=sorted(events, key=lambda e: (e.start, e.stage)),
         losses=stages[-1].losses,
         norms=stages[-1].norms,
+        skipped=stages[-1].skipped,
         snapshots={k: _merged([stage.snapshots[k] for stage in stages], k) for k in steps},
         solution=_merged([stage.solution for stage in stages], steps[-1]),
         input_digest=stages[0].input_digest,

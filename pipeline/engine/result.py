@@ -14,7 +14,8 @@ class StageResult:
     """What one stage brings home.
 
     events: its trace, times in seconds; losses: mean training loss of each step at the version used (last stage).
-    norms: norm of each batch gradient before clipping (with clipping only); busy: seconds of forwards and backwards.
+    norms: norm of each batch gradient before clipping (with clipping only); skipped: every step k that was left out for
+    Inf or NaN in its gradient, the same on all stages; busy: seconds of forwards and backwards.
     step_ends: when each optimizer step of this run ended, on the clock of the events.
     snapshots: step count k -> weights after k steps, by full parameter name (host tensors).
     solution: what has been trained, by name: another point than the last snapshot under weight prediction.
@@ -25,6 +26,7 @@ class StageResult:
     events: list[Event] = field(default_factory=list)
     losses: list[float] = field(default_factory=list)
     norms: list[float] = field(default_factory=list)
+    skipped: list[int] = field(default_factory=list)
     snapshots: dict[int, dict[str, Tensor]] = field(default_factory=dict)
     solution: dict[str, Tensor] = field(default_factory=dict)
     busy: float = 0.0

@@ -114,7 +114,14 @@ def run_stage(
         if job.checkpoints is not None:
             fresh = fresh_settings(optimizer, store)
     exchange = BatchExchange(
-        groups.control, rank, job.schedule.stages, share.tied, store.handles, job.clip, job.clip_norm
+        groups.control,
+        rank,
+        job.schedule.stages,
+        share.tied,
+        store.handles,
+        job.clip,
+        job.clip_norm,
+        job.skip_nonfinite,
     )
     keep = max(job.schedule.in_flight(s) for s in range(job.schedule.stages)) + 1
     directions = [Direction(group, staged, keep) for group in (groups.forward, groups.backward)]

@@ -1,7 +1,7 @@
 """What one stage of a run keeps, under the names of the whole model: flat, so that another partition finds its own.
 
     weights/<version>/<name>    master/<name>    state/<name>/<key>    group/<name>    fresh/<name>
-    extra/<wrapper>/...         losses           norms                 rng/<stage>     rng-cuda/<stage>
+    extra/<wrapper>/...         losses           norms    skipped      rng/<stage>     rng-cuda/<stage>
 
 What is no tensor becomes the bytes of its JSON, or is refused: nothing changes its type on the way, and loading it runs
 no code.
