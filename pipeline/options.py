@@ -92,6 +92,17 @@ def add_tau(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_sync_start(parser: argparse.ArgumentParser) -> None:
+    """Steps without delay at the beginning of an asynchronous run."""
+    parser.add_argument(
+        "--sync-start",
+        type=integer(0),
+        default=0,
+        metavar="K0",
+        help="asynchronous schedules: the first K0 optimizer steps have delay 0 (default: 0)",
+    )
+
+
 def add_training_options(parser: argparse.ArgumentParser) -> None:
     """Schedule, optimizer, model, data, checkpoints and output of a run."""
     add = parser.add_argument
@@ -107,6 +118,7 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
     )
     add_policy(parser)
     add_tau(parser)
+    add_sync_start(parser)
     add("--steps", type=integer(1), default=100, metavar="K", help="optimizer steps (default: 100)")
     add("--optimizer", default="adamw", metavar="NAME", help="adamw (default), muon, sgd, lmo")
     add("--lr", type=positive, metavar="X", help="learning rate (default: the optimizer's own)")
@@ -170,6 +182,7 @@ def config_of(args: argparse.Namespace) -> TrainConfig:
         microbatches=args.microbatches,
         policy=args.policy,
         tau=args.tau,
+        synchronous_steps=args.sync_start,
         sequences=args.sequences,
         steps=args.steps,
         optimizer=args.optimizer,
@@ -185,7 +198,7 @@ def config_of(args: argparse.Namespace) -> TrainConfig:
         snapshot_every=1 if args.check_oracle else args.newest_loss_every or 0,
     )
     # What depends on the depth where it is not given is part of the record.
-    args.microbatches, args.tau = config.plan.microbatches, getattr(config.plan, "tau", None)
+    args.microbatches, args.tau = config.plan.microbatches, getattr(config.settled, "tau", None)
     if args.check_oracle:
         check_oracle_knows(args.schedule)
         if config.sums_reordered and config.dtype != "float64":

@@ -8,6 +8,8 @@ evidence. Weights of layer l seen by microbatch j are those after floor(max(0, j
 * age tau m: uniform delay of tau steps;
 * age S - 1 - s for the layers of stage s: PipeDream with weight stashing.
 
+With ``synchronous_steps`` = K0 the age is 0 in the first K0 steps, and no weights are older than x_{K0} afterwards.
+
 A tied weight is one Parameter in two layers, which must have the same age. What a layer draws at random depends on
 (seed, layer, microbatch); clipping is torch's own; with a ``compute`` dtype the layers hold rounded copies of the
 weights that the optimizer works on, and gradients are added up in the weights' precision.
@@ -81,6 +83,7 @@ def run_oracle(
     microbatches: int,
     steps: int,
     ages: Sequence[int] | None = None,
+    synchronous_steps: int = 0,
     correction: OracleCorrection | None = None,
     snapshot_every: int = 0,
     observer: Callable[[OracleState], None] | None = None,
@@ -93,10 +96,10 @@ def run_oracle(
 ) -> OracleResult:
     """Train ``layers`` in place for ``steps`` optimizer steps of ``microbatches`` microbatches each.
 
-    ages: age of each layer's weights in microbatches (default 0); correction: what is done about it; scale: what the
-    loss of a microbatch is divided by (default: their number); seed: of what layers draw (None: torch's global state);
-    clip, clip_norm: largest norm of the batch gradient; skip_nonfinite: take no step where it has Inf or NaN;
-    compute: dtype of forwards and backwards.
+    ages: age of each layer's weights in microbatches (default 0); synchronous_steps: K0; correction: what is done about
+    the delay; scale: what the loss of a microbatch is divided by (default: their number); seed: of what layers draw
+    (None: torch's global state); clip, clip_norm: largest norm of the batch gradient; skip_nonfinite: take no step
+    where it has Inf or NaN; compute: dtype of forwards and backwards.
     make_optimizer gets the named parameters, names ``layers.<index>.<name>``; data has ``microbatch(j)``.
     """
     m = microbatches
@@ -135,7 +138,8 @@ def run_oracle(
             p.grad = None
         batch_loss, read = 0.0, x
         for j in range(k * m, (k + 1) * m):
-            read = {name: past[max(0, j - age[name]) // m][name] for name in parameters}
+            oldest = min(k, synchronous_steps)  # that a batch may read
+            read = {name: past[max(oldest, (j - age[name]) // m)][name] for name in parameters}
             _load(used, read)
             inputs, targets = data.microbatch(j)
             for sha, data_of in ((inputs_hash, inputs), (targets_hash, targets)):

@@ -215,6 +215,7 @@ def summarise(made: Plan, result: RunResult, seconds: float, args: argparse.Name
         "schedule": config.schedule,
         "stages": config.stages,
         "microbatches": config.plan.microbatches,
+        "synchronous_steps": config.synchronous_steps,
         "steps": config.steps,
         "resumed_from": done,
         "optimizer": config.optimizer,
@@ -299,6 +300,9 @@ def describe(summary: Mapping[str, Any]) -> str:
         f"({summary['tokens_per_second']:.0f} tokens/s)",
         f"training loss {summary['losses'][0]:.4f} -> {summary['losses'][-1]:.4f} nats per byte, "
         f"held out {summary['held_out_loss']:.4f}",
+        *(
+            [f"delay 0 in the first {summary['synchronous_steps']} steps"] if summary["synchronous_steps"] else []
+        ),
         f"largest optimizer-step delay by stage, from the trace: {' '.join(map(str, summary['optimizer_step_delay']))}",
     ]
     if summary["timing"] is not None:

@@ -75,7 +75,8 @@ def oracle_of(
     """
     S, m, name = job.schedule.stages, job.schedule.microbatches, job.schedule.name
     check_oracle_knows(name)
-    policy, tau = getattr(job.schedule, "policy", "refuse"), getattr(job.schedule, "tau", None)
+    settled = job.schedule.rest_after(job.schedule.synchronous_steps)
+    policy, tau = getattr(settled, "policy", "refuse"), getattr(settled, "tau", None)
     age = ORACLE_AGES[name if policy == "refuse" else f"{name} ({policy})"]
     torch.manual_seed(job.seed)
     layers = job.layers()
@@ -89,6 +90,7 @@ def oracle_of(
             microbatches=m,
             steps=job.steps,
             ages=[max(0, age(S, m, s, tau) + shift) for s, part in enumerate(parts) for _ in part],
+            synchronous_steps=job.schedule.synchronous_steps,
             correction=correction,
             snapshot_every=job.snapshot_every,
             observer=observer,

@@ -1,7 +1,8 @@
 """Period, bubble and fill of a schedule or of a run, read from its events.
 
 The bubble is 1 - work/(devices x steady period). A flush is part of the period of schedules that flush; fill and drain
-of the others happen once in a run and are reported apart. Work is forward and backward; an optimizer step, a reduction
+of the others happen once in a run and are reported apart, and so
+is what a synchronous start takes longer. Work is forward and backward; an optimizer step, a reduction
 and a message are not.
 """
 
@@ -60,17 +61,22 @@ class Timing:
 def timing_of_events(events: Sequence[Event], schedule: Schedule) -> Timing:
     """Timing of the events of whole steps, from the clock or from a run.
 
+    Of a run with a synchronous start that of the steps behind it, if there are at least two.
+
     Raises InputError for fewer than two steps.
     """
     ends = _rounds(events, schedule)
     steps = len(ends[0])
     if steps < 2:
         raise InputError(f"steps = {steps}: a period needs at least 2")
+    behind = _rounds(events, schedule, schedule.synchronous_steps)
+    if len(behind[0]) > 1:
+        ends = behind
     work = sum(e.end - e.start for e in events if e.kind in ("forward", "backward", "weight"))
     makespan = max(e.end for e in events) - min(e.start for e in events)
     # In the last steps no forwards are left to compete with the backwards.
     longest = longest_pattern(schedule)
-    usable = max(2, steps - 1 - -(-2 * longest // schedule.microbatches))
+    usable = max(2, len(ends[0]) - 1 - -(-2 * longest // schedule.microbatches))
     period = _pattern(ends, usable, longest)
     exact = period is not None
     if period is None:
@@ -92,7 +98,7 @@ def timing(schedule: Schedule, costs: Costs = UNIT) -> Timing:
     # Long enough for the longest pattern to show twice; uneven costs can take longer to settle.
     enough = least + 4 * longest_pattern(schedule) + 4
     for steps in (least, enough, 3 * enough):
-        found = timing_of_events(simulate(schedule, steps, costs), schedule)
+        found = timing_of_events(simulate(schedule, schedule.synchronous_steps + steps, costs), schedule)
         if found.exact:
             break
     return found
@@ -107,14 +113,14 @@ def _share(time: Time, parts: int) -> Time:
     return time / parts if isinstance(time, float) else Fraction(time) / parts
 
 
-def _rounds(events: Sequence[Event], schedule: Schedule) -> list[list[Time]]:
-    """When each device ends each optimizer step (LocalSGD: each round), by device."""
+def _rounds(events: Sequence[Event], schedule: Schedule, first: int = 0) -> list[list[Time]]:
+    """When each device ends each optimizer step (LocalSGD: each round) from step ``first`` on, by device."""
     last: dict[int, dict[int, Time]] = defaultdict(dict)
     for e in events:
         if e.kind in ("step", "reduce"):
             k = e.microbatch // schedule.microbatches
             last[e.device][k] = max(e.end, last[e.device].get(k, e.end))
-    rounds = [[times[k] for k in sorted(times)] for _, times in sorted(last.items())]
+    rounds = [[times[k] for k in sorted(times) if k >= first] for _, times in sorted(last.items())]
     if not rounds or len({len(times) for times in rounds}) > 1:
         raise InputError(f"events of {schedule.name}: every device must take the same number of optimizer steps")
     return rounds

@@ -34,8 +34,9 @@ class TrainConfig:
     """Settings of a run. A step is ``microbatches`` x ``sequences`` x ``model.context`` bytes.
 
     microbatches: m (default: 1 for PipeDream, S for the others); policy: of pipedream-2bw for m < S - 1; tau: delay of
-    uniform (None: the least possible); lr: None for the optimizer's own; correction: one of
-    `pipeline.optim.corrections`, for the delay of each stage, with its options; pool: see :class:`ByteBatches`;
+    uniform (None: the least possible); synchronous_steps: so many steps with delay 0 come first, before an asynchronous
+    schedule; lr: None for the optimizer's own; correction: one of `pipeline.optim.corrections`, for the delay of each
+    stage, with its options; pool: see :class:`ByteBatches`;
     dtype: bfloat16 computes in it and keeps the weights that the optimizer works on in float32; recompute: run each
     layer again in the backward instead of keeping its activations; clip: largest norm of the batch gradient over the
     whole model; skip_nonfinite: no stage steps on a batch with Inf or NaN in its gradient; snapshot_every: keep the
@@ -48,6 +49,7 @@ class TrainConfig:
     microbatches: int | None = None
     policy: str = "refuse"
     tau: int | None = None
+    synchronous_steps: int = 0
     sequences: int = 4
     steps: int = 100
     optimizer: str = "adamw"
@@ -82,6 +84,11 @@ class TrainConfig:
                 f"{self.schedule} with {self.plan.microbatches} microbatches has up to {self.delays}, on average "
                 f"{[round(float(mean), 3) for mean in self._counted['mean_delay']]}"
             )
+        if self.correction != "none" and self.synchronous_steps:
+            raise InputError(
+                f"correction = {self.correction!r}: allowed without a synchronous start, whose steps "
+                f"({self.synchronous_steps}) have no delay to correct for"
+            )
         # Build the optimizer once on throw-away parameters: it refuses what it does not know.
         self.make_optimizer([("layers.1.weight", torch.nn.Parameter(torch.zeros(2, 2)))])
 
@@ -90,11 +97,18 @@ class TrainConfig:
         options: dict[str, Any] = {} if self.policy == "refuse" else {"policy": self.policy}
         if self.tau is not None:
             options["tau"] = self.tau
-        return make_schedule(self.schedule, self.stages, self.microbatches, **options)
+        return make_schedule(
+            self.schedule, self.stages, self.microbatches, synchronous_steps=self.synchronous_steps, **options
+        )
+
+    @property
+    def settled(self) -> Schedule:
+        """The schedule behind a synchronous start, or all of it."""
+        return self.plan.rest_after(self.synchronous_steps)
 
     @functools.cached_property
     def _counted(self) -> dict[str, list[Any]]:
-        return delay_summary(self.plan)
+        return delay_summary(self.settled)
 
     @property
     def parts(self) -> list[range]:
@@ -103,7 +117,7 @@ class TrainConfig:
 
     @property
     def delays(self) -> list[int]:
-        """Optimizer-step delay of each stage, counted from the schedule's events."""
+        """Optimizer-step delay of each stage after a synchronous start, counted from the schedule's events."""
         return self._counted["optimizer_step_delay"]
 
     @property

@@ -47,7 +47,9 @@ def schedule_of(args: argparse.Namespace, most: int) -> Any:
     check_size(args.stages, args.microbatches or 1, args.chunks or 1)
     if args.tau is not None:
         check_size(args.stages, args.microbatches or 1, args.chunks or 1, args.tau + 1, "tau + 1")
-    options = {name: getattr(args, name) for name in ("chunks", "replicas", "tau") if getattr(args, name) is not None}
+    options: dict[str, Any] = {"synchronous_steps": getattr(args, "sync_start", 0)}
+    check_size(args.stages, args.microbatches or 1, args.chunks or 1, options["synchronous_steps"] or 1, "sync-start")
+    options |= {name: getattr(args, name) for name in ("chunks", "replicas", "tau") if getattr(args, name) is not None}
     if args.policy != "refuse":
         options["policy"] = args.policy
     return make_schedule(args.name, args.stages, args.microbatches, **options)

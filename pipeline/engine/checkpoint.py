@@ -150,7 +150,7 @@ def _sha256(file: Path) -> str:
 def describe_schedule(schedule: Schedule) -> dict[str, Any]:
     """Name, every option and the delay at stage 0 of a schedule, JSON-ready."""
     j = schedule.microbatches * (schedule.start_up + 2)
-    return {"schedule": schedule.name, **vars(schedule), "delay": schedule.step_of(j) - schedule.version(0, j)}
+    return {"schedule": schedule.name, **schedule.options, "delay": schedule.step_of(j) - schedule.version(0, j)}
 
 
 def check_fits(manifest: Mapping[str, Any], job: Job) -> None:

@@ -132,7 +132,7 @@ class StreamingDriver(PipelineScheduleSingle):
         self._pending: deque[Pending] = deque()
         loss_of: dict[int, Tensor] = {}
         batch_loss = 0.0
-        for kind, shifted, k, *_ in schedule.actions(s, steps - start):
+        for kind, shifted, k, *_ in schedule.rest_after(start).actions(s, steps - start):
             j, k = shifted + start * m, k + start
             self._hooks.on_action(k)
             if kind == "forward":

@@ -17,6 +17,7 @@ from pipeline.schedules.pipedream import PipeDream
 from pipeline.schedules.pipedream_2bw import PipeDream2BW
 from pipeline.schedules.pipedream_vertical_sync import PipeDreamVerticalSync
 from pipeline.schedules.pipemare import PipeMare
+from pipeline.schedules.synchronous_start import synchronous_start
 from pipeline.schedules.uniform import UniformDelay
 from pipeline.schedules.zb_h1 import ZBH1
 
@@ -44,10 +45,13 @@ def engine_schedules() -> list[str]:
     return [name for name, cls in SCHEDULES.items() if cls(4, 4).runs_on_engine]
 
 
-def make_schedule(name: str, stages: int, microbatches: int | None = None, **options: Any) -> Schedule:
+def make_schedule(
+    name: str, stages: int, microbatches: int | None = None, *, synchronous_steps: int = 0, **options: Any
+) -> Schedule:
     """The schedule ``name`` for S ``stages`` and m ``microbatches`` (None: 1 for PipeDream with and
     without vertical sync, S for the others).
 
+    synchronous_steps: so many steps with delay 0 come first (:mod:`pipeline.schedules.synchronous_start`).
     options: what else the schedule has: ``chunks`` (interleaved-1f1b), ``policy`` (pipedream-2bw), ``tau`` (uniform),
     ``replicas`` (localsgd). Raises InputError for an unknown name or option, or for values that the schedule does not
     allow.
@@ -61,7 +65,7 @@ def make_schedule(name: str, stages: int, microbatches: int | None = None, **opt
             raise InputError(f"{option} = {options[option]!r}: {name} has {', '.join(known) or 'no'} options")
     if microbatches is None:
         microbatches = cls.default_microbatches or positive_integer("stages", stages)
-    return cls(stages, microbatches, **options)
+    return synchronous_start(cls(stages, microbatches, **options), synchronous_steps)
 
 
 __all__ = ["SCHEDULES", "Action", "Schedule", "engine_schedules", "make_schedule"]

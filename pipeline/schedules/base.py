@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from pipeline.errors import InputError
 from pipeline.events import Kind
@@ -78,6 +78,21 @@ class Schedule:
     def __post_init__(self) -> None:
         positive_integer("stages", self.stages)
         positive_integer("microbatches", self.microbatches)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Every setting by its name, JSON-ready."""
+        return dict(vars(self))
+
+    @property
+    def synchronous_steps(self) -> int:
+        """How many steps at the beginning of a run have delay 0, before the order starts afresh; see
+        :mod:`pipeline.schedules.synchronous_start`."""
+        return 0
+
+    def rest_after(self, steps: int) -> Schedule:
+        """The schedule of what is left of a run after its first ``steps``, counted from 0 again."""
+        return self
 
     @property
     def devices(self) -> int:

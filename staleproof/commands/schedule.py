@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from pipeline.options import integer
+from pipeline.options import add_sync_start, integer
 from staleproof.arguments import add_json, add_schedule, check_size, note_problems, schedule_of
 from staleproof.costs import add_costs, add_sizes, costs_of, describe_costs, readable_bytes, sizes_of
 from staleproof.errors import EXIT_CLAIM_FAILED, EXIT_HOLDS, InputError
@@ -24,6 +24,7 @@ SENDING = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
     add_schedule(parser, MAX_STAGES)
+    add_sync_start(parser)
     parser.add_argument(
         "--steps", type=integer(1), metavar="K", help="optimizer steps of the timeline (default: start-up and three)"
     )
@@ -46,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(f"weight: not allowed, {schedule.name} does not split its backward")
     if args.reduce and schedule.pipelines == 1:
         raise InputError(f"reduce: not allowed, {schedule.name} has one copy of each stage")
-    steps = args.steps or 3 + -(-schedule.stages // schedule.microbatches)
+    steps = args.steps or args.sync_start + 3 + -(-schedule.stages // schedule.microbatches)
     if args.steps:
         check_size(schedule.model_stages, schedule.microbatches, steps=steps)
     costs, sizes = costs_of(args), sizes_of(args)
@@ -91,6 +92,7 @@ def summary(schedule: Any, costs: Any, sizes: Any) -> dict[str, Any]:
         "reference": schedule.reference,
         "stages": schedule.stages,
         "microbatches": schedule.microbatches,
+        "synchronous_steps": schedule.synchronous_steps,
         "devices": schedule.devices,
         "model_stages": schedule.model_stages,
         "pipelines": schedule.pipelines,
@@ -139,6 +141,9 @@ def _text(result: dict[str, Any]) -> str:
         f"optimizer-step delay by stage: {' '.join(map(str, result['optimizer_step_delay']))}; "
         f"versions between a forward and its backward: at most {result['max_version_gap']}",
     ]
+    if result["synchronous_steps"]:
+        start = count(result["synchronous_steps"], "step")
+        lines.append(f"synchronous start: {start} of delay 0; this is what follows")
     if "tokens_per_time" in result:
         lines.append(f"{result['tokens_per_time']:g} tokens per unit of time")
     lines.append("device  versions of its stages  in flight  at the peak: weights, gradients, optimizer, activations")

@@ -92,7 +92,7 @@ def _sized(name: str, S: int, m: int, policy: str = "refuse") -> Any | None:
     from pipeline.errors import InputError
     from pipeline.schedules import SCHEDULES, make_schedule
 
-    options = {} if policy == "refuse" else {"policy": policy}
+    options: dict[str, Any] = {} if policy == "refuse" else {"policy": policy}
     try:
         return make_schedule(name, S, SCHEDULES[name].default_microbatches or m, **options)
     except InputError:
