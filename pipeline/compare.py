@@ -8,7 +8,7 @@ from pipeline.clock import UNIT, Costs
 from pipeline.delays import delay_summary
 from pipeline.errors import InputError
 from pipeline.events import plain_number
-from pipeline.memory import EVEN, Sizes, memory
+from pipeline.memory import EVEN, Sizes, memory, with_correction
 from pipeline.schedules import SCHEDULES, make_schedule
 from pipeline.schedules.base import Schedule, positive_integer
 from pipeline.timing import timing
@@ -18,7 +18,9 @@ from pipeline.validity import check
 BASELINE = "1f1b"
 
 
-def compare(stages: int, microbatches: int, costs: Costs = UNIT, sizes: Sizes = EVEN) -> list[dict[str, Any]]:
+def compare(
+    stages: int, microbatches: int, costs: Costs = UNIT, sizes: Sizes = EVEN, form: str | None = None
+) -> list[dict[str, Any]]:
     """One row per system, see :func:`row`; a system that does not allow the numbers has a ``note`` and no figures.
 
     Schedules that step after every microbatch by default (PipeDream, with and without vertical sync) are compared so,
@@ -40,7 +42,7 @@ def compare(stages: int, microbatches: int, costs: Costs = UNIT, sizes: Sizes = 
                 schedule = make_schedule(name, stages, m, **chosen)
                 if faults := check(schedule).faults:
                     raise InputError(f"not valid: {faults[0]}")
-                found = row(schedule, costs, sizes)
+                found = row(schedule, costs, sizes, form)
             except InputError as error:
                 rows.append({"name": label, "title": cls.title, "reference": cls.reference, "note": str(error)})
                 continue
@@ -52,8 +54,8 @@ def compare(stages: int, microbatches: int, costs: Costs = UNIT, sizes: Sizes = 
     return rows
 
 
-def row(schedule: Schedule, costs: Costs = UNIT, sizes: Sizes = EVEN) -> dict[str, Any]:
-    """The figures of one schedule.
+def row(schedule: Schedule, costs: Costs = UNIT, sizes: Sizes = EVEN, form: str | None = None) -> dict[str, Any]:
+    """The figures of one schedule; with ``form`` its memory has the buffers of that form of error feedback.
 
     microbatches: m per optimizer step; bubble, period, fill_and_drain, whether they are exact: see
     :mod:`pipeline.timing`; delay, mean_delay, version_gap: the largest over the stages; versions: most versions of a
@@ -61,6 +63,8 @@ def row(schedule: Schedule, costs: Costs = UNIT, sizes: Sizes = EVEN) -> dict[st
     note: None.
     """
     time, delays = timing(schedule, costs), delay_summary(schedule)
+    if form is not None:
+        sizes = with_correction(sizes, schedule, delays["optimizer_step_delay"], form)
     devices = memory(schedule, sizes, costs.recompute)
     largest = max(devices, key=lambda device: device.total)
     return {
@@ -82,6 +86,7 @@ def row(schedule: Schedule, costs: Costs = UNIT, sizes: Sizes = EVEN) -> dict[st
         "gradient_bytes": largest.gradients,
         "optimizer_bytes": largest.optimizer,
         "activation_bytes": largest.activations,
+        "correction_bytes": largest.correction,
         "microbatches_per_time": time.microbatches_per_time(),
         "note": None,
     }

@@ -4,13 +4,17 @@ What lives when: a weight version until the first step after the last action tha
 gradient buffer of a copy from the first gradient of a batch to its step; a microbatch's activations from its forward to
 its backward, or, with recomputation, its stage input alone until the backward has run the forward again. Where the
 weight gradient is split off, activations and the gradient of the stage's output wait for it.
+
+Where steps are put off, because they wait for a number of the whole model (a norm, the sum of a tied weight's
+gradients, whether there is Inf or NaN), a step comes right before the first forward that reads what it writes: until
+then the next batch adds up in a buffer of its own.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from pipeline.clock import PerStage, simulate
 from pipeline.errors import InputError
@@ -26,7 +30,8 @@ class Sizes:
 
     weight_bytes: of one version; gradient_bytes: of one buffer; optimizer_bytes: of its state; activation_bytes: of one
     microbatch; boundary_bytes: of one microbatch's message between two stages, which is what recomputation keeps (a
-    number, for every stage).
+    number, for every stage); correction_bytes: buffers of a correction, which are where the optimizer's state is, see
+    :func:`with_correction`.
     Raises InputError, naming the field, for negative or non-finite values.
     """
 
@@ -35,6 +40,7 @@ class Sizes:
     optimizer_bytes: PerStage = 2
     activation_bytes: PerStage = 1
     boundary_bytes: float = 0
+    correction_bytes: PerStage = 0
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -61,8 +67,9 @@ class DeviceMemory:
     """Peaks of one device.
 
     versions: weight versions of one copy, by stage; in_flight: microbatches between forward and backward, by stage,
-    over the copies of it that the device holds; in_flight_total: over all its stages. Each is a maximum over the run.
-    weights, gradients, optimizer, activations: bytes at the moment of the largest sum; total: that sum.
+    over the copies of it that the device holds; in_flight_total: over all its stages; gradient_sets: batches whose
+    gradients one copy holds, by stage. Each is a maximum over the run.
+    weights, gradients, optimizer, activations, correction: bytes at the moment of the largest sum; total: that sum.
     """
 
     versions: dict[int, int]
@@ -72,36 +79,81 @@ class DeviceMemory:
     gradients: float
     optimizer: float
     activations: float
+    correction: float
+    gradient_sets: dict[int, int]
 
     @property
     def total(self) -> float:
         """Bytes at the peak."""
-        return self.weights + self.gradients + self.optimizer + self.activations
+        return self.weights + self.gradients + self.optimizer + self.activations + self.correction
 
 
 #: One unit of weights, one of gradients, two of optimizer state (AdamW), one of activations, spread over the stages.
 EVEN = Sizes()
 
 
-def peak_memory(
-    events: Sequence[Event], schedule: Schedule, sizes: Sizes = EVEN, recompute: bool = False
-) -> list[DeviceMemory]:
-    """Peaks of each device over the events of a run; with ``recompute`` activations are recomputed in the backward.
+#: Forms of error feedback, see :func:`with_correction`.
+FORMS = ("extrapolate", "telescoped")
 
-    Raises InputError for sizes that do not fit the schedule.
+
+def with_correction(sizes: Sizes, schedule: Schedule, delays: Sequence[int], form: str) -> Sizes:
+    """``sizes`` with the updates that error feedback keeps: one of them with ``extrapolate``, with ``telescoped`` as
+    many as a stage's optimizer step delay; each as large as the weights. ``delays``: of each stage.
+
+    Raises InputError for an unknown form.
     """
+    if form not in FORMS:
+        raise InputError(f"form = {form!r}: allowed are {', '.join(FORMS)}")
+    buffers = [min(tau, 1) if form == "extrapolate" else tau for tau in delays]
+    weights = [sizes.of_stage("weight_bytes", stage, schedule) for stage in range(schedule.model_stages)]
+    return replace(sizes, correction_bytes=[n * size for n, size in zip(buffers, weights, strict=True)])
+
+
+def peak_memory(
+    events: Sequence[Event],
+    schedule: Schedule,
+    sizes: Sizes = EVEN,
+    recompute: bool = False,
+    put_off: bool = False,
+) -> list[DeviceMemory]:
+    """Peaks of each device over the events of a run; with ``recompute`` activations are recomputed in the backward,
+    with ``put_off`` steps come as late as they can.
+
+    Raises InputError for sizes that do not fit the schedule, and where its steps cannot be put off.
+    """
+    if put_off:
+        schedule.refuse_without_slack("put_off", True)
     by_device: dict[int, list[Event]] = defaultdict(list)
     for event in events:
         by_device[event.device].append(event)
+    orders = [sorted(by_device[device], key=lambda e: e.start) for device in range(schedule.devices)]
     return [
-        _Ledger(schedule, device, sizes, recompute).read(sorted(by_device[device], key=lambda e: e.start))
-        for device in range(schedule.devices)
+        _Ledger(schedule, device, sizes, recompute).read(_put_off(order) if put_off else order)
+        for device, order in enumerate(orders)
     ]
 
 
-def memory(schedule: Schedule, sizes: Sizes = EVEN, recompute: bool = False) -> list[DeviceMemory]:
+def memory(
+    schedule: Schedule, sizes: Sizes = EVEN, recompute: bool = False, put_off: bool = False
+) -> list[DeviceMemory]:
     """Peaks of each device over a run on the clock that is long enough to reach the steady state."""
-    return peak_memory(simulate(schedule, schedule.start_up + 3), schedule, sizes, recompute)
+    return peak_memory(simulate(schedule, schedule.start_up + 3), schedule, sizes, recompute, put_off)
+
+
+def _put_off(events: list[Event]) -> list[Event]:
+    """A device's events with every step right before the first forward that reads what it writes, or at the end."""
+    order: list[Event] = []
+    waiting: list[Event] = []
+    for event in events:
+        if event.kind == "step":
+            waiting.append(event)
+            continue
+        if event.kind == "forward":
+            due = [step for step in waiting if step.copy == event.copy and step.version <= event.version]
+            order += due
+            waiting = [step for step in waiting if step not in due]
+        order.append(event)
+    return order + waiting
 
 
 class _Ledger:
@@ -121,7 +173,9 @@ class _Ledger:
         self.boundary = float(sizes.boundary_bytes)
         # Where copies share their weights, one of them steps and the others receive.
         owned = [copy for copy in self.copies if copy[1] == 0 or not schedule.shares_weights]
-        self.optimizer = sum(bytes_of("optimizer_bytes")[copy] for copy in owned)
+        self.optimizer, self.correction = (
+            sum(bytes_of(field)[copy] for copy in owned) for field in ("optimizer_bytes", "correction_bytes")
+        )
 
     def read(self, events: list[Event]) -> DeviceMemory:
         passes = ("forward", "backward", "weight")
@@ -129,7 +183,7 @@ class _Ledger:
         held: dict[Copy, set[int]] = {copy: {0} for copy in self.copies}
         buffers: dict[Copy, set[int]] = {copy: set() for copy in self.copies}
         versions = dict.fromkeys((stage for stage, _ in self.copies), 1)
-        flying, in_flight = dict.fromkeys(versions, 0), dict.fromkeys(versions, 0)
+        flying, in_flight, sets = (dict.fromkeys(versions, 0) for _ in range(3))
         together = most_together = 0
         weights, gradients, activations = sum(self.weights.values()), 0.0, 0.0
         best = (weights, 0.0, 0.0)
@@ -146,6 +200,7 @@ class _Ledger:
             if event.kind == self.frees and event.step not in buffers[copy]:
                 buffers[copy].add(event.step)
                 gradients += self.gradients[copy]
+                sets[stage] = max(sets[stage], len(buffers[copy]))
             if event.kind == "step":
                 alive = {v for v in held[copy] if last_read.get((copy, v), -1) > n} | {event.version}
                 weights += (len(alive) - len(held[copy])) * self.weights[copy]
@@ -163,4 +218,6 @@ class _Ledger:
             elif event.kind == "step" and event.step in buffers[copy]:
                 buffers[copy].discard(event.step)
                 gradients -= self.gradients[copy]
-        return DeviceMemory(versions, in_flight, most_together, best[0], best[1], self.optimizer, best[2])
+        return DeviceMemory(
+            versions, in_flight, most_together, best[0], best[1], self.optimizer, best[2], self.correction, sets
+        )

@@ -232,6 +232,7 @@ def summarise(made: Plan, result: RunResult, seconds: float, args: argparse.Name
         "delay_histogram": {str(delay): histogram[delay] for delay in sorted(histogram)},
         "peak_versions": result.peak_versions,
         "peak_in_flight": result.peak_in_flight,
+        "peak_gradient_sets": result.peak_gradient_sets,
         "timing": _timing(config, result, config.steps - done),
         "losses": result.losses,
         "gradient_norms": result.norms,

@@ -8,8 +8,12 @@ from fractions import Fraction
 from typing import Any
 
 from pipeline.options import integer
+from staleproof.errors import InputError
 
 Duration = int | Fraction
+CORRECTIONS = ("none", "error-feedback")
+#: Bytes of the whole model where nothing is given: a billion fp32 parameters with AdamW.
+DEFAULT_BYTES = {"weight": 4e9, "gradient": 4e9, "optimizer": 8e9, "activation": 4e9, "boundary": 16e6}
 SMALLEST, LARGEST = 1e-12, 1e15
 RANGE = f"a number from {SMALLEST:g} to {LARGEST:g}"
 
@@ -72,14 +76,23 @@ def add_costs(parser: argparse.ArgumentParser) -> None:
 
 
 def add_sizes(parser: argparse.ArgumentParser) -> None:
-    """Bytes, by default those of a billion fp32 parameters with AdamW."""
+    """Bytes, by default :data:`DEFAULT_BYTES`, and what a correction keeps."""
     group = parser.add_argument_group("bytes of the whole model (per stage: separate with commas)")
     add = group.add_argument
-    add("--weight-bytes", type=sizes, default=4e9, metavar="N", help="one version of the weights (4e9)")
-    add("--gradient-bytes", type=sizes, default=4e9, metavar="N", help="one buffer of gradients (4e9)")
-    add("--optimizer-bytes", type=sizes, default=8e9, metavar="N", help="optimizer state (8e9)")
-    add("--activation-bytes", type=sizes, default=4e9, metavar="N", help="activations of a microbatch (4e9)")
-    add("--boundary-bytes", type=float_bytes, default=16e6, metavar="N", help="a message between two stages (16e6)")
+    for name, what in (
+        ("weight", "one version of the weights"),
+        ("gradient", "one buffer of gradients"),
+        ("optimizer", "optimizer state"),
+        ("activation", "activations of a microbatch"),
+        ("boundary", "a message between two stages"),
+    ):
+        convert: Callable[[str], Any] = float_bytes if name == "boundary" else sizes
+        default = DEFAULT_BYTES[name]
+        add(f"--{name}-bytes", type=convert, default=default, metavar="N", help=f"{what} ({default:g})")
+    add("--correction", default="none", metavar="NAME", help="none (default) or error-feedback, which keeps updates as "
+        "large as the weights")  # fmt: skip
+    add("--form", metavar="NAME", help="of error feedback: extrapolate (default), one update; telescoped, as many as "
+        "the stage's delay")  # fmt: skip
     add(
         "--recompute",
         action="store_true",
@@ -120,8 +133,14 @@ def describe_costs(args: argparse.Namespace) -> str:
 
 def describe_sizes(args: argparse.Namespace) -> str:
     """The bytes of the whole model in words."""
-    names = ("weight", "gradient", "optimizer", "activation", "boundary")
-    return ", ".join(f"{name} {_words(getattr(args, f'{name}_bytes'))}" for name in names)
+    words = [f"{name} {_words(getattr(args, f'{name}_bytes'))}" for name in DEFAULT_BYTES]
+    form = form_of(args)
+    return ", ".join(words if form is None else [*words, f"with the updates of error feedback ({form})"])
+
+
+def describe_defaults() -> str:
+    """The same where no option is given."""
+    return ", ".join(f"{name} {_words(value)}" for name, value in DEFAULT_BYTES.items())
 
 
 def _words(value: Any) -> str:
@@ -134,9 +153,27 @@ def sizes_of(args: argparse.Namespace) -> Any:
     """pipeline's Sizes from the options."""
     from pipeline.memory import Sizes
 
-    return Sizes(
-        args.weight_bytes, args.gradient_bytes, args.optimizer_bytes, args.activation_bytes, args.boundary_bytes
-    )
+    return Sizes(**{f"{name}_bytes": getattr(args, f"{name}_bytes") for name in DEFAULT_BYTES})
+
+
+def default_sizes() -> Any:
+    """pipeline's Sizes where no option is given."""
+    from pipeline.memory import Sizes
+
+    return Sizes(**{f"{name}_bytes": value for name, value in DEFAULT_BYTES.items()})
+
+
+def form_of(args: argparse.Namespace) -> str | None:
+    """The form of error feedback whose buffers count, or None. Raises InputError for what is not allowed."""
+    from pipeline.memory import FORMS
+
+    if args.correction not in CORRECTIONS:
+        raise InputError(f"correction: {args.correction!r} is not one of {', '.join(CORRECTIONS)}")
+    if args.form is not None and args.correction == "none":
+        raise InputError(f"form: {args.form!r} is not allowed without --correction error-feedback")
+    if args.form not in (None, *FORMS):
+        raise InputError(f"form: {args.form!r} is not one of {', '.join(FORMS)}")
+    return None if args.correction == "none" else args.form or FORMS[0]
 
 
 def readable_bytes(value: float) -> str:

@@ -161,6 +161,8 @@ class StreamingDriver(PipelineScheduleSingle):
                 self._note(kind, j, k, version, begin)
                 self.gradient_messages.send(stage.get_bwd_send_ops(j % stage.slots))
                 self._in_flight.remove(j)
+                sets = stage.holds_gradients + sum(bool(batch.gradients) for batch in self._pending)
+                result.peak_gradient_sets = max(result.peak_gradient_sets, sets)
             else:
                 if stage.is_last:
                     result.losses.append(batch_loss)

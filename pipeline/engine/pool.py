@@ -61,6 +61,7 @@ class RunResult:
     target_digest: str
     peak_versions: list[int]
     peak_in_flight: list[int]
+    peak_gradient_sets: list[int]
     step_ends: list[list[float]]
 
     @property
@@ -323,6 +324,7 @@ def gather(stages: list[StageResult]) -> RunResult:
         target_digest=stages[-1].target_digest,
         peak_versions=[stage.peak_versions for stage in stages],
         peak_in_flight=[stage.peak_in_flight for stage in stages],
+        peak_gradient_sets=[stage.peak_gradient_sets for stage in stages],
         step_ends=[[end - origin for end in stage.step_ends] for stage in stages],
     )
 

@@ -18,6 +18,8 @@ class StageResult:
     Inf or NaN in its gradient, the same on all stages; busy: seconds of forwards and backwards.
     step_ends: when each optimizer step of this run ended, on the clock of the events.
     snapshots: step count k -> weights after k steps, by full parameter name (host tensors).
+    peak_versions, peak_in_flight, peak_gradient_sets: most weight versions held, microbatches between forward and
+    backward, batches whose gradients were held, at a time.
     solution: what has been trained, by name: another point than the last snapshot under weight prediction.
     input_digest, target_digest: sha256 of the inputs (first stage) and targets (last stage) consumed, in order.
     """
@@ -35,6 +37,7 @@ class StageResult:
     target_digest: str = ""
     peak_versions: int = 0
     peak_in_flight: int = 0
+    peak_gradient_sets: int = 0
 
     def shift(self, seconds: float) -> None:
         """Move the times of the trace: to another origin."""

@@ -108,6 +108,11 @@ class VersionedStage(PipelineStage):
             self._collect()
         return self._one_tag("backward", j, version)
 
+    @property
+    def holds_gradients(self) -> bool:
+        """Whether the batch in the works has any yet."""
+        return bool(self._gradients) or any(leaf.grad is not None for leaf in self._holder.values())
+
     def take_gradients(self) -> dict[str, Tensor]:
         """The gradients of the batch, by name: it is complete, and another begins."""
         self._collect()

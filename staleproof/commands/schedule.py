@@ -8,7 +8,7 @@ from typing import Any
 
 from pipeline.options import add_sync_start, integer
 from staleproof.arguments import add_json, add_schedule, check_size, note_problems, schedule_of
-from staleproof.costs import add_costs, add_sizes, costs_of, describe_costs, readable_bytes, sizes_of
+from staleproof.costs import add_costs, add_sizes, costs_of, describe_costs, form_of, readable_bytes, sizes_of
 from staleproof.errors import EXIT_CLAIM_FAILED, EXIT_HOLDS, InputError
 from staleproof.output import count, emit, emit_json
 
@@ -32,6 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
     add_costs(parser)
     add_sizes(parser)
+    parser.add_argument(
+        "--put-off",
+        action="store_true",
+        help="memory where steps wait for a number of the whole model (clipping, tied weights, skipped steps)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -50,7 +55,9 @@ def run(args: argparse.Namespace) -> int:
     steps = args.steps or args.sync_start + 3 + -(-schedule.stages // schedule.microbatches)
     if args.steps:
         check_size(schedule.model_stages, schedule.microbatches, steps=steps)
-    costs, sizes = costs_of(args), sizes_of(args)
+    costs, sizes, form = costs_of(args), sizes_of(args), form_of(args)
+    if args.put_off:
+        schedule.refuse_without_slack("put_off", True)
     costs.on_stages(schedule)  # refuses costs of the wrong length
     found = check(schedule)
     validity = {"valid": found.valid, "problems": found.problems, "deadlocks": found.deadlocks}
@@ -59,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
         emit_json({**head, "validity": validity}) if args.json else emit("NOT VALID")
         note_problems("schedule", found)
         return EXIT_CLAIM_FAILED
-    result = summary(schedule, costs, sizes)
+    result = summary(schedule, costs, sizes, form, args.put_off)
     if args.tokens is not None:
         result["tokens_per_time"] = args.tokens * result["microbatches_per_time"]
     result["durations"] = describe_costs(args)
@@ -78,14 +85,18 @@ def _check_figure(path: Path) -> None:
         raise InputError(f"figure: the folder {str(path.parent)!r} does not exist")
 
 
-def summary(schedule: Any, costs: Any, sizes: Any) -> dict[str, Any]:
+def summary(
+    schedule: Any, costs: Any, sizes: Any, form: str | None = None, put_off: bool = False
+) -> dict[str, Any]:
     """Everything that is read from the schedule but its events."""
     from pipeline.delays import delay_summary
     from pipeline.events import plain_number
-    from pipeline.memory import memory
+    from pipeline.memory import memory, with_correction
     from pipeline.timing import timing
 
     time, delays = timing(schedule, costs), delay_summary(schedule)
+    if form is not None:
+        sizes = with_correction(sizes, schedule, delays["optimizer_step_delay"], form)
     return {
         "name": schedule.name,
         "title": schedule.title,
@@ -104,6 +115,8 @@ def summary(schedule: Any, costs: Any, sizes: Any) -> dict[str, Any]:
         "microbatches_per_time": float(time.microbatches_per_time()),
         "optimizer_step_delay": delays["optimizer_step_delay"],
         "max_version_gap": max(delays["version_gap"]),
+        "correction": form,
+        "put_off": put_off,
         "memory": [
             {
                 "device": device,
@@ -114,9 +127,11 @@ def summary(schedule: Any, costs: Any, sizes: Any) -> dict[str, Any]:
                 "gradient_bytes": peak.gradients,
                 "optimizer_bytes": peak.optimizer,
                 "activation_bytes": peak.activations,
+                "correction_bytes": peak.correction,
+                "gradient_sets": {str(stage): number for stage, number in peak.gradient_sets.items()},
                 "bytes": peak.total,
             }
-            for device, peak in enumerate(memory(schedule, sizes, costs.recompute))
+            for device, peak in enumerate(memory(schedule, sizes, costs.recompute, put_off))
         ],
     }
 
@@ -146,12 +161,11 @@ def _text(result: dict[str, Any]) -> str:
         lines.append(f"synchronous start: {start} of delay 0; this is what follows")
     if "tokens_per_time" in result:
         lines.append(f"{result['tokens_per_time']:g} tokens per unit of time")
-    lines.append("device  versions of its stages  in flight  at the peak: weights, gradients, optimizer, activations")
+    names = ["weight", "gradient", "optimizer", "activation", *(["correction"] if result["correction"] else [])]
+    head = "weights, gradients, optimizer, activations" + (", correction" if result["correction"] else "")
+    lines.append(f"device  versions of its stages  in flight  at the peak: {head}")
     for entry in result["memory"]:
-        parts = " + ".join(
-            readable_bytes(entry[key])
-            for key in ("weight_bytes", "gradient_bytes", "optimizer_bytes", "activation_bytes")
-        )
+        parts = " + ".join(readable_bytes(entry[f"{name}_bytes"]) for name in names)
         versions = " ".join(map(str, entry["versions"].values()))
         lines.append(
             f"{entry['device']:>6}  {versions:<22}  {entry['in_flight_total']:>9}  {parts} = "

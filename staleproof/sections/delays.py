@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from staleproof.claims import Claim
+from staleproof.costs import default_sizes, describe_defaults
 from staleproof.presets import Preset
 
 TITLE = "Delays: closed form, enumeration, trace"
@@ -35,7 +36,6 @@ def run(
     from pipeline.data.corpus import load_corpus
     from pipeline.engine.pool import WorkerPool
     from pipeline.events import as_rows
-    from pipeline.memory import Sizes
     from pipeline.messages import blocked
     from pipeline.schedules import SCHEDULES, make_schedule
 
@@ -75,14 +75,12 @@ def run(
                 "events": as_rows(simulate(schedule, steps, Costs(forward=1, backward=2))),
             }
         )
-    # A billion fp32 parameters with AdamW, as `staleproof compare` has them.
-    sizes = Sizes(4e9, 4e9, 8e9, 4e9, 16e6)
     systems = {
         "stages": COMPARED_STAGES,
         "microbatches": COMPARED_MICROBATCHES,
         "durations": "F = 1, B = 2",
-        "bytes": "weights 4e+09, gradients 4e+09, optimizer 8e+09, activations of a microbatch 4e+09",
-        "systems": compare(COMPARED_STAGES, COMPARED_MICROBATCHES, Costs(forward=1, backward=2), sizes),
+        "bytes": describe_defaults(),  # as `staleproof compare` has them
+        "systems": compare(COMPARED_STAGES, COMPARED_MICROBATCHES, Costs(forward=1, backward=2), default_sizes()),
     }
     return {"schedules": rows, "timelines": timelines, "systems": systems}, claims
 

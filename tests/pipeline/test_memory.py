@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
 import pytest
+import torch
+from torch import Tensor, nn
 
 from pipeline.clock import simulate
+from pipeline.delays import delay_summary
 from pipeline.errors import InputError
-from pipeline.memory import Sizes, memory, peak_memory
+from pipeline.memory import FORMS, Sizes, memory, peak_memory, with_correction
+from pipeline.optim.error_feedback import ErrorFeedback
 from pipeline.schedules import SCHEDULES, make_schedule
+from tests.pipeline.toys import toy_job
 
 SIZES = Sizes(40, 400, 4000, 40_000, 7)
 
@@ -82,7 +91,7 @@ def test_a_trace_is_read_like_the_clock():
     assert peak_memory(events, schedule, SIZES) == memory(schedule, SIZES)
 
 
-@pytest.mark.parametrize("field", ["weight", "gradient", "optimizer", "activation", "boundary"])
+@pytest.mark.parametrize("field", ["weight", "gradient", "optimizer", "activation", "boundary", "correction"])
 @pytest.mark.parametrize("value", [-1, float("nan"), float("inf"), "2", True])
 def test_bad_sizes_are_refused_by_field(field, value):
     with pytest.raises(InputError, match=f"^{field}_bytes = "):
@@ -92,3 +101,100 @@ def test_bad_sizes_are_refused_by_field(field, value):
 def test_sizes_of_the_wrong_length_are_refused():
     with pytest.raises(InputError, match=r"weight_bytes = \[1, 2\]: allowed are one number, or 3 of them"):
         memory(make_schedule("1f1b", 3), Sizes([1, 2]))
+
+
+# -- steps that are put off: a batch's gradients wait while the next one's add up
+
+
+def sets(schedule: Any, put_off: bool = True) -> list[int]:
+    return [device.gradient_sets[s] for s, device in enumerate(memory(schedule, put_off=put_off))]
+
+
+def test_a_step_that_waits_takes_a_second_buffer():
+    # Step k waits for the first forward of batch k + 2, and backwards of batch k + 1 come before that one.
+    assert sets(make_schedule("pipedream-2bw", 4, 4)) == [2, 2, 2, 2]
+    assert sets(make_schedule("pipedream-2bw", 4, 4), put_off=False) == [1, 1, 1, 1]
+    # A longer delay than the depth needs can wait longer.
+    assert sets(make_schedule("uniform", 2, 2, tau=3)) == [4, 4]
+    assert sets(make_schedule("1f1b", 4, 4)) == [1, 1, 1, 1]
+    last = memory(make_schedule("pipedream-2bw", 4, 4), SIZES, put_off=True)[3]
+    assert (last.gradients, last.optimizer) == (200, 1000)
+    assert memory(make_schedule("pipedream-2bw", 4, 4), SIZES)[3].gradients == 100
+
+
+def test_steps_that_cannot_wait_are_refused():
+    with pytest.raises(InputError, match="^put_off = True: allowed where a microbatch reads one weight version"):
+        memory(make_schedule("pipedream", 4), put_off=True)
+
+
+PUT_OFF: list[tuple[str, int, int, dict[str, Any]]] = [
+    ("1f1b", 2, 2, {}),
+    ("gpipe", 2, 4, {}),
+    ("pipedream-2bw", 2, 1, {}),
+    ("pipedream-2bw", 4, 3, {}),
+    ("pipedream-2bw", 4, 5, {}),
+    ("pipedream-2bw", 4, 2, {"policy": "stall"}),
+    ("pipedream-2bw", 4, 2, {"policy": "uniform"}),
+    ("pipedream-2bw", 2, 2, {"synchronous_steps": 4}),
+    ("uniform", 2, 2, {"tau": 3}),
+]
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(("name", "S", "m", "options"), PUT_OFF)
+def test_a_run_holds_as_many_gradients_as_are_counted(workers, name, S, m, options):
+    job = toy_job(name, S, m, options=options, steps=12)
+    plan, waiting = job.schedule, replace(job, skip_nonfinite=True)
+    for run, put_off in ((workers(S).run(job), False), (workers(S).run(waiting), True)):
+        assert run.peak_gradient_sets == sets(plan, put_off)
+        # The trace itself says the same, without being told that its steps came late.
+        traced = [device.gradient_sets[s] for s, device in enumerate(peak_memory(run.events, plan))]
+        assert run.peak_gradient_sets == traced
+
+
+# -- what error feedback keeps
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("tau", [0, 1, 3])
+def test_the_buffers_of_a_correction_are_those_that_it_keeps(form, tau):
+    model = nn.Linear(5, 7)
+    optimizer = ErrorFeedback(torch.optim.SGD(model.parameters(), lr=0.1), tau, form)
+    for _ in range(tau + 2):
+        optimizer.zero_grad()
+        model(torch.randn(2, 5)).square().sum().backward()
+        optimizer.step()
+    kept = sum(t.numel() * t.element_size() for t in tensors_in(optimizer.state_dict()["error_feedback"]))
+    weights = sum(p.numel() * p.element_size() for p in model.parameters())
+    schedule = make_schedule("uniform", 1, 1, tau=tau)
+    sizes = with_correction(Sizes(weights), schedule, delay_summary(schedule)["optimizer_step_delay"], form)
+    assert memory(schedule, sizes)[0].correction == kept == weights * (tau if form == "telescoped" else min(tau, 1))
+
+
+def tensors_in(value: Any) -> Iterator[Tensor]:
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from tensors_in(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from tensors_in(inner)
+
+
+def test_a_correction_is_counted_where_the_optimizer_is():
+    # PipeDream, 10 bytes of weights a stage: delays 3 2 1 0.
+    schedule = make_schedule("pipedream", 4)
+    telescoped, one = (with_correction(SIZES, schedule, [3, 2, 1, 0], form) for form in ("telescoped", "extrapolate"))
+    assert [d.correction for d in memory(schedule, telescoped)] == [30, 20, 10, 0]
+    assert [d.correction for d in memory(schedule, one)] == [10, 10, 10, 0]
+    assert [a.total - b.total for a, b in zip(memory(schedule, one), memory(schedule, SIZES), strict=True)] == [
+        10, 10, 10, 0
+    ]  # fmt: skip
+    amdp = make_schedule("amdp", 8, 8)
+    delays = delay_summary(amdp)["optimizer_step_delay"]
+    # 5 bytes a stage; the copy that steps keeps them, on one device each.
+    found = memory(amdp, with_correction(SIZES, amdp, delays, "telescoped"))
+    assert sum(device.correction for device in found) == 5 * sum(delays)
+    with pytest.raises(InputError, match="^form = 'both': allowed are extrapolate, telescoped$"):
+        with_correction(SIZES, schedule, [3, 2, 1, 0], "both")

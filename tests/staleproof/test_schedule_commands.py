@@ -95,6 +95,54 @@ def test_compare_as_csv(capsys):
     assert float(allowed["1f1b"]["bubble"]) == pytest.approx(3 / 9, rel=1e-15)
 
 
+def test_what_a_correction_keeps(capsys):
+    words = ["schedule", "uniform", "--stages", "4", "--tau", "3"]
+    plain, one, all_three = (
+        run_json(capsys, *words, *more)["memory"]
+        for more in ([], ["--correction", "error-feedback"], ["--correction", "error-feedback", "--form", "telescoped"])
+    )
+    for device in range(4):
+        assert [found[device]["correction_bytes"] for found in (plain, one, all_three)] == [0, 1e9, 3e9]
+        assert all_three[device]["bytes"] == plain[device]["bytes"] + 3e9
+    assert main([*words, "--correction", "error-feedback"]) == 0
+    assert "activations, correction\n" in capsys.readouterr().out
+    systems = {
+        row["name"]: row
+        for row in run_json(
+            capsys, "compare", "--stages", "4", "--microbatches", "4", "--correction", "error-feedback", "--form",
+            "telescoped"
+        )["systems"]
+    }  # fmt: skip
+    # Of the device that needs most.
+    assert [systems[name]["correction_bytes"] for name in ("1f1b", "pipedream", "pipedream-2bw")] == [0, 3e9, 1e9]
+
+
+def test_what_waiting_steps_keep(capsys):
+    words = ["schedule", "pipedream-2bw", "--stages", "4"]
+    plain, late = (run_json(capsys, *words, *more)["memory"] for more in ([], ["--put-off"]))
+    assert [(a["gradient_bytes"], b["gradient_bytes"]) for a, b in zip(plain, late, strict=True)] == [(1e9, 2e9)] * 4
+    assert late[0]["gradient_sets"] == {"0": 2}
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("--correction adam", "correction: 'adam' is not one of none, error-feedback"),
+        ("--form telescoped", "form: 'telescoped' is not allowed without --correction error-feedback"),
+        ("--correction error-feedback --form both", "form: 'both' is not one of extrapolate, telescoped"),
+    ],
+)
+def test_a_bad_correction_is_one_line(capsys, words, line):
+    for command in ("schedule 1f1b --stages 2", "compare --stages 2 --microbatches 2"):
+        assert main([*command.split(), *words.split()]) == 2
+        assert line in capsys.readouterr().err
+
+
+def test_pipedream_cannot_put_steps_off(capsys):
+    assert main("schedule pipedream --stages 2 --put-off".split()) == 2
+    assert "put_off = True: allowed where a microbatch reads one weight version" in capsys.readouterr().err
+
+
 @pytest.mark.tex
 def test_compare_as_latex_compiles(capsys, tmp_path: Path):
     assert main(["compare", "--stages", "8", "--microbatches", "4", "--latex"]) == 0
