@@ -120,7 +120,8 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
     add_tau(parser)
     add_sync_start(parser)
     add("--steps", type=integer(1), default=100, metavar="K", help="optimizer steps (default: 100)")
-    add("--optimizer", default="adamw", metavar="NAME", help="adamw (default), muon, sgd, lmo")
+    add("--optimizer", default="adamw", metavar="NAME", help="adamw (default), muon, soap, ...; staleproof optimizers "
+        "prints them all")  # fmt: skip
     add("--lr", type=positive, metavar="X", help="learning rate (default: the optimizer's own)")
     add("--correction", default="none", metavar="NAME", help="none (default), error-feedback, weight-prediction, "
         "gradient-extrapolation, delay-compensation, lr-discount")  # fmt: skip

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from pipeline.optim.error_feedback import FORMS, ErrorFeedback
     from pipeline.optim.layer_norms import inexactness
     from pipeline.optim.lmo import LMO, lmo_direction
-    from pipeline.optim.recipes import OPTIMIZERS, default_lr, make_optimizer, split_parameters
+    from pipeline.optim.parts import split_parameters
+    from pipeline.optim.recipes import OPTIMIZERS, default_lr, make_optimizer
+    from pipeline.optim.registry import REGISTRY
 
 _HOME = {
     "Chained": "chained",
@@ -25,15 +27,17 @@ _HOME = {
     "inexactness": "layer_norms",
     "lmo_direction": "lmo",
     "OPTIMIZERS": "recipes",
+    "REGISTRY": "registry",
     "default_lr": "recipes",
     "make_optimizer": "recipes",
-    "split_parameters": "recipes",
+    "split_parameters": "parts",
 }
 
 __all__ = [
     "FORMS",
     "LMO",
     "OPTIMIZERS",
+    "REGISTRY",
     "Chained",
     "Delayed",
     "ErrorFeedback",

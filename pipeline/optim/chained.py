@@ -9,13 +9,14 @@ import torch
 from torch.optim import Optimizer
 
 from pipeline.errors import InputError
+from pipeline.optim.parts import refuse_duplicates
 from pipeline.optim.wrapper import loss_of
 
 
 class Chained(Optimizer):
     """One optimizer made of several: step() runs them in order; groups and state are shared, not copied.
 
-    Each parameter may belong to one of them only (torch refuses a duplicate with a ValueError).
+    Each parameter may belong to one of them only: InputError names a duplicate and both groups.
     The state_dict has the usual layout: all groups in order, all state.
     """
 
@@ -23,6 +24,7 @@ class Chained(Optimizer):
         if not optimizers:
             raise InputError("optimizers: empty; allowed is at least one torch.optim.Optimizer")
         groups = [group for optimizer in optimizers for group in optimizer.param_groups]
+        refuse_duplicates(groups)
         super().__init__(groups, {})
         self.optimizers = list(optimizers)
         self._sizes = [len(optimizer.param_groups) for optimizer in optimizers]
