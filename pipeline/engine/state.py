@@ -1,17 +1,17 @@
 """What one stage of a run keeps, under the names of the whole model: flat, so that another partition finds its own.
 
-    weights/<version>/<name>    master/<name>    state/<name>/<key>    group/<name>    fresh/<name>
-    extra/<wrapper>/...         losses           norms    skipped      rng/<stage>     rng-cuda/<stage>
+    weights/<version>/<name>    master/<name>    state/<name>/<key>/...    group/<name>    fresh/<name>
+    extra/<wrapper>/...         losses           norms    skipped          rng/<stage>     rng-cuda/<stage>
 
-What is no tensor becomes the bytes of its JSON, or is refused: nothing changes its type on the way, and loading it runs
-no code.
+Dicts, lists and tuples of an optimizer's state are opened, to any depth. What is no tensor becomes the bytes of its
+JSON, or is refused: nothing changes its type on the way, and loading it runs no code.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -24,6 +24,8 @@ from pipeline.errors import InputError, RunError
 from pipeline.optim.wrapper import load_exactly, parameters_of
 
 JSON_MARK = "|json"
+#: The only key of the object that stands for a tuple in JSON.
+TUPLE = "tuple"
 #: Entries of an optimizer's group that say which parameters it has.
 NAMING = {"params", "param_names"}
 
@@ -60,7 +62,8 @@ def optimizer_state(optimizer: Optimizer, store: VersionStore) -> dict[str, Any]
     state: dict[str, Any] = {}
     for position, values in saved["state"].items():
         for key, value in values.items():
-            state[f"state/{names[position]}/{key}"] = value
+            prefix = f"state/{names[position]}"
+            state |= dict(_flatten(f"{prefix}/{_key(prefix, key, ())}", value, ()))
     for group in saved["param_groups"]:
         shared = {key: value for key, value in group.items() if key not in NAMING}
         state |= {f"group/{names[position]}": shared for position in group["params"]}
@@ -81,14 +84,23 @@ def _positions(optimizer: Optimizer, store: VersionStore) -> list[str]:
     return positions
 
 
-def _flatten(prefix: str, value: Any, names: list[str]) -> Iterator[tuple[str, Any]]:
-    """Leaves of nested dicts and lists as ``prefix/key/...``; integer keys are positions of parameters."""
-    if isinstance(value, dict):
+def _key(prefix: str, key: Any, names: Sequence[str]) -> str:
+    """A key of a dict as part of a flat name; an integer is the position of a parameter, if ``names`` has it."""
+    if isinstance(key, int) and key in range(len(names)):
+        return f"#{names[key]}"
+    if not isinstance(key, str) or not key or "/" in key or "#" in key:
+        raise RunError(f"{prefix}: the key {key!r}; a checkpoint keeps keys that are strings without / and #")
+    return key
+
+
+def _flatten(prefix: str, value: Any, names: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    """Leaves of nested dicts, lists and tuples as ``prefix/key/...``; integer keys are positions of parameters."""
+    if type(value) is dict:  # no other mapping: loading makes plain ones
         yield f"{prefix}/", "dict"
         for key, inner in value.items():
-            yield from _flatten(f"{prefix}/{f'#{names[key]}' if isinstance(key, int) else key}", inner, names)
-    elif isinstance(value, (list, tuple)):
-        yield f"{prefix}/", len(value)
+            yield from _flatten(f"{prefix}/{_key(prefix, key, names)}", inner, names)
+    elif type(value) in (list, tuple):
+        yield f"{prefix}/", len(value) if type(value) is list else f"tuple of {len(value)}"
         for index, inner in enumerate(value):
             yield from _flatten(f"{prefix}/[{index}]", inner, names)
     else:
@@ -100,7 +112,9 @@ def _unflatten(prefix: str, flat: Mapping[str, Any], positions: Mapping[str, int
         return flat[prefix]
     shape = flat[f"{prefix}/"]
     if shape != "dict":
-        return [_unflatten(f"{prefix}/[{index}]", flat, positions) for index in range(shape)]
+        length = shape if isinstance(shape, int) else int(shape.removeprefix("tuple of "))
+        items = [_unflatten(f"{prefix}/[{index}]", flat, positions) for index in range(length)]
+        return items if length == shape else tuple(items)
     own = len(prefix) + 1
     keys: dict[str, None] = {}
     for key in flat:
@@ -120,13 +134,11 @@ def encode(state: Mapping[str, Any]) -> dict[str, Tensor]:
         if isinstance(value, Tensor):
             encoded[key] = value.detach().cpu().clone()
             continue
-        if key.startswith("group/"):  # a tuple of an optimizer's setting is made one again
-            value = {name: list(item) if isinstance(item, tuple) else item for name, item in value.items()}
         try:
-            text = json.dumps(value)
+            text = json.dumps(_tag(value))
         except (TypeError, ValueError):
             text = ""
-        if not text or repr(json.loads(text)) != repr(value):
+        if not text or repr(_untag(json.loads(text))) != repr(value):
             raise RunError(f"{key} = {value!r}: a checkpoint keeps tensors and plain values, with strings as keys")
         encoded[key + JSON_MARK] = torch.frombuffer(bytearray(text.encode()), dtype=torch.uint8)
     return encoded
@@ -135,9 +147,26 @@ def encode(state: Mapping[str, Any]) -> dict[str, Tensor]:
 def decode(encoded: Mapping[str, Tensor]) -> dict[str, Any]:
     """The inverse of :func:`encode`."""
     return {
-        key.removesuffix(JSON_MARK): json.loads(bytes(value.numpy())) if key.endswith(JSON_MARK) else value
+        key.removesuffix(JSON_MARK): _untag(json.loads(bytes(value.numpy()))) if key.endswith(JSON_MARK) else value
         for key, value in encoded.items()
     }
+
+
+def _tag(value: Any) -> Any:
+    """The value with its tuples, to any depth, as what JSON can tell from lists."""
+    if type(value) is tuple:
+        return {TUPLE: [_tag(item) for item in value]}
+    if type(value) is list:
+        return [_tag(item) for item in value]
+    return {key: _tag(item) for key, item in value.items()} if type(value) is dict else value
+
+
+def _untag(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_untag(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return tuple(map(_untag, value[TUPLE])) if list(value) == [TUPLE] else {k: _untag(v) for k, v in value.items()}
 
 
 def belongs(key: str, store: VersionStore, stage: VersionedStage) -> bool:
@@ -148,7 +177,7 @@ def belongs(key: str, store: VersionStore, stage: VersionedStage) -> bool:
     if kind in ("master", "group", "fresh"):
         return rest in store.handles
     if kind == "state":
-        return rest.rsplit("/", 1)[0] in store.handles
+        return rest.split("/", 1)[0] in store.handles
     if kind in ("rng", "rng-cuda"):
         return rest == str(stage.stage_index)
     named = re.search(r"/#([^/]+)", rest)
@@ -161,10 +190,12 @@ def load_optimizer(optimizer: Optimizer, store: VersionStore, flat: Mapping[str,
     positions = {name: position for position, name in enumerate(names)}
     new = optimizer.state_dict()
     state: dict[int, dict[str, Any]] = {}
-    for key, value in flat.items():
+    for key in flat:
         if key.startswith("state/"):
-            name, field = key.split("/", 1)[1].rsplit("/", 1)
-            state.setdefault(positions[name], {})[field] = value
+            name, field = key.split("/")[1:3]
+            own = state.setdefault(positions[name], {})
+            if field not in own:
+                own[field] = _unflatten(f"state/{name}/{field}", flat, positions)
     for name, mine in fresh_settings(optimizer, store).items():
         theirs = flat[f"fresh/{name}"]
         if theirs != mine:
@@ -177,11 +208,7 @@ def load_optimizer(optimizer: Optimizer, store: VersionStore, flat: Mapping[str,
         shared = [flat[f"group/{names[position]}"] for position in group["params"]]
         if any(values != shared[0] for values in shared):
             raise InputError("resume: parameters of one group were saved with different settings")
-        as_here = {
-            key: tuple(value) if isinstance(group.get(key), tuple) else value
-            for key, value in (shared[0] if shared else {}).items()
-        }
-        groups.append(group | as_here)
+        groups.append(group | (shared[0] if shared else {}))
     saved: dict[str, Any] = {"state": state, "param_groups": groups}
     wrappers = {key.split("/", 2)[1] for key in flat if key.startswith("extra/")}
     if wrappers != set(new) - {"state", "param_groups"}:

@@ -55,15 +55,25 @@ def check_same_parameters(optimizer: Optimizer, saved: dict[str, Any]) -> None:
 
 
 def load_exactly(optimizer: Optimizer, saved: dict[str, Any]) -> None:
-    """optimizer.load_state_dict(saved), then every state tensor put back to the dtype it was saved with."""
+    """optimizer.load_state_dict(saved), then every state tensor, in lists and dicts too, put back to the dtype it was saved with."""
     check_same_parameters(optimizer, saved)
     optimizer.load_state_dict(saved)
     numbers = [number for group in saved["param_groups"] for number in group["params"]]
     for number, p in zip(numbers, parameters_of(optimizer), strict=True):
         for key, value in saved["state"].get(number, {}).items():
-            now = optimizer.state[p].get(key)
-            if isinstance(value, Tensor) and isinstance(now, Tensor) and now.dtype != value.dtype:
-                optimizer.state[p][key] = value.detach().to(device=now.device, copy=True)
+            if key in optimizer.state[p]:
+                optimizer.state[p][key] = _as_saved(optimizer.state[p][key], value)
+
+
+def _as_saved(now: Any, saved: Any) -> Any:
+    """What was loaded, with the dtype that each tensor was saved with, in lists, tuples and dicts too."""
+    if isinstance(now, Tensor) and isinstance(saved, Tensor):
+        return now if now.dtype == saved.dtype else saved.detach().to(device=now.device, copy=True)
+    if type(now) is type(saved) is dict:
+        return {key: _as_saved(now[key], saved[key]) for key in now}
+    if type(now) is type(saved) and type(now) in (list, tuple):
+        return type(now)(_as_saved(a, b) for a, b in zip(now, saved, strict=True))
+    return saved if isinstance(saved, str) else now  # torch's loader rebuilds a string from an iterator's name
 
 
 class Wrapper(Optimizer):

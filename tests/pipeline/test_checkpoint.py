@@ -37,10 +37,14 @@ def assert_goes_on(rest: RunResult, whole: RunResult, done: int) -> None:
     assert rest.norms == whole.norms
 
 
+#: Their groups count steps and hold lists of tuples; some keep a float32 scalar beside float64 weights.
+LISTS_AND_COUNTERS = ("adan", "mars", "lion", "normuon", "adamuon", "nadam", "asyncpp")
 CASES = {
     "2bw adamw": {"optimizer": "adamw"},
     "2bw muon, error feedback": {"optimizer": "muon", "correction": "error-feedback", "microbatches": 3},
     "uniform 2, error feedback": {"schedule": "uniform", "tau": 2, "correction": "error-feedback"},
+    "2bw soap, error feedback": {"optimizer": "soap", "correction": "error-feedback"},
+    **{f"2bw {name}": {"optimizer": name, "correction": "error-feedback"} for name in LISTS_AND_COUNTERS},
     "pipedream": {"schedule": "pipedream", "optimizer": "muon"},
     "1f1b": {"schedule": "1f1b", "optimizer": "adamw"},
     "dropout": {"model": replace(MODEL, dropout=0.2), "recompute": True},
@@ -58,7 +62,7 @@ CASES = {
 }
 
 
-QUICK = ("2bw muon, error feedback", "uniform 2, error feedback", "pipedream", "clip, uniform 2", "all")
+QUICK = ("2bw muon, error feedback", "2bw soap, error feedback", "uniform 2, error feedback", "pipedream", "clip, uniform 2", "all")
 MARKED = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in CASES]
 
 

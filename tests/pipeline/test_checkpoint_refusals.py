@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import OrderedDict
 from dataclasses import replace
 from pathlib import Path
 
@@ -187,14 +188,16 @@ def test_impossible_numbers_are_refused(field, value):
 
 
 @pytest.mark.parametrize(
-    "value", [{0: 1.0}, (1, 2), {"a": (1,)}, {1, 2}, object], ids=["integer keys", "tuple", "nested", "set", "class"]
+    "value",
+    [{0: 1.0}, {1, 2}, object, torch.Size([1, 2]), {"a": OrderedDict(b=1)}, {"tuple": [1]}],
+    ids=["integer keys", "set", "class", "named tuple", "nested mapping", "what stands for a tuple"],
 )
 def test_state_that_would_come_back_as_something_else_is_refused(value):
     with pytest.raises(RunError, match="state/w/x = .*: a checkpoint keeps tensors and plain values"):
         encode({"state/w/x": value})
 
 
-PLAIN = [0.1, float("inf"), float("nan"), True, None, "text", [1, [2.5, None]], {"a": {"b": 1}}]
+PLAIN = [0.1, float("inf"), float("nan"), True, None, "text", [1, [2.5, None]], {"a": {"b": 1}}, (1, ((2,), [(3,)]))]
 
 
 @pytest.mark.parametrize("value", PLAIN, ids=str)

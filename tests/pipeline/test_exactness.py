@@ -15,11 +15,14 @@ import pytest
 
 from pipeline.errors import InputError
 from pipeline.models.gpt import GPTConfig
+from pipeline.optim import OPTIMIZERS
 from pipeline.oracle import largest_difference
 from pipeline.training import TrainConfig, train, train_oracle
 
 pytestmark = pytest.mark.processes
 
+BASIC = ("sgd", "adamw", "muon", "lmo")
+MORE = tuple(name for name in OPTIMIZERS if name not in BASIC)
 TEXT = bytes((i * i + 3 * i) % 251 for i in range(6000))
 STEPS = 5
 #: Name, policy, delay beyond the least (None: the schedule has no such option).
@@ -89,7 +92,7 @@ def everything() -> list[Case]:
         # 1, S - 1, S and 2 S; with two microbatches S = 4 is short of S - 1 without being at 1.
         for m, plan, correction in product(sorted({1, 2, S - 1, S, 2 * S} - {0}), PLANS, ("none", "error-feedback")):
             if allowed(S, m, plan, correction):
-                rest = product(("sgd", "adamw", "muon", "lmo"), (False, True), (0.0, 0.3))
+                rest = product(BASIC, (False, True), (0.0, 0.3))
                 found += [Case(S, m, plan, *values, correction) for values in rest]
     return found
 
@@ -146,6 +149,20 @@ def test_every_pair_of_settings_equals_the_oracle(workers, case):
     check(case, workers(case.S))
 
 
+@pytest.mark.parametrize(("name", "S"), [*((name, 2) for name in MORE), ("soap", 4)])
+def test_every_other_optimizer_equals_the_oracle(workers, name, S):
+    check(Case(S, max(2, S - 1), ("pipedream-2bw", "refuse", None), name, False, 0.0, "error-feedback"), workers(S))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MORE)
+def test_every_other_optimizer_in_every_plan_equals_the_oracle(workers, name):
+    for S, plan, correction in product((2, 4), PLANS, ("none", "error-feedback")):
+        for m in (1, S):
+            if allowed(S, m, plan, correction):
+                check(Case(S, m, plan, name, False, 0.3, correction), workers(S))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("S", [1, 2, 4])
 def test_every_combination_equals_the_oracle(workers, S):
@@ -181,7 +198,8 @@ def test_the_grid_has_every_value_of_every_factor():
     assert values[0] == {1, 2, 4}
     assert values[1] == {1, 2, 3, 4, 8}
     assert values[2] == set(PLANS)
-    assert values[3] == {"sgd", "adamw", "muon", "lmo"}
+    assert values[3] == set(BASIC)
+    assert len(MORE) == 8
     assert values[4:] == [{False, True}, {0.0, 0.3}, {"none", "error-feedback"}]
     corrected = {(case.S, case.m, case.plan[0]) for case in ALL if case.correction != "none"}
     # Each stage corrects for its own delay, where all of its microbatches have the same.
