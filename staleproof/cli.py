@@ -27,6 +27,7 @@ COMMANDS: dict[str, str] = {
     "compare": "all systems in one table: bubble, delay, memory, throughput",
     "bound": "evaluate or print a convergence bound",
     "train": "train a small model with a schedule, an optimizer and a correction",
+    "optimizers": "the optimizers: where each comes from, what it moves, what is inexact",
     "report": "redraw the report of a result folder without recomputing",
 }
 EPILOG = "exit codes: 0 done, 1 a claim failed, 2 bad input, 3 a run failed, 130 interrupted"

@@ -25,7 +25,7 @@ def library_class(name: str) -> Any:
         library = import_module("pytorch_optimizer")
     except ImportError:
         raise InputError(
-            f"optimizer: {name} needs the package pytorch_optimizer; pip install '.[optimizers]' installs it"
+            f"optimizer: {name.lower()} needs the extra 'optimizers' (pytorch_optimizer): pip install '.[optimizers]'"
         ) from None
     return getattr(library, name)
 
@@ -71,7 +71,7 @@ def lion(parts: Parts, lr: float) -> Optimizer:
 
 def normuon(parts: Parts, lr: float) -> Optimizer:
     return library_class("NorMuon")(
-        _muon_groups(parts, lr),
+        _muon_groups(parts, lr, lr * ADAMW_SHARE),
         momentum=0.95,
         beta2=0.95,
         nesterov=True,
@@ -84,12 +84,16 @@ def normuon(parts: Parts, lr: float) -> Optimizer:
 
 def adamuon(parts: Parts, lr: float) -> Optimizer:
     return library_class("AdaMuon")(
-        _muon_groups(parts, lr), betas=(0.95, 0.95), use_adjusted_lr=True, adamw_betas=(0.9, 0.95), foreach=False
+        _muon_groups(parts, lr, lr),  # its updates have AdamW's size, so one rate is meant for all
+        betas=(0.95, 0.95),
+        use_adjusted_lr=True,
+        adamw_betas=(0.9, 0.95),
+        foreach=False,
     )
 
 
-def _muon_groups(parts: Parts, lr: float) -> list[dict[str, Any]]:
+def _muon_groups(parts: Parts, lr: float, adamw_lr: float) -> list[dict[str, Any]]:
     """Hidden matrices by the Muon rule, the rest by the library's AdamW."""
     rest = everything(parts, "embedding", "head", "vector", "other")
     groups = decayed(parts["hidden"], lr=lr, use_muon=True)
-    return groups + decayed(rest, lr=lr * ADAMW_SHARE, use_muon=False)
+    return groups + decayed(rest, lr=adamw_lr, use_muon=False)

@@ -55,7 +55,7 @@ def check_same_parameters(optimizer: Optimizer, saved: dict[str, Any]) -> None:
 
 
 def load_exactly(optimizer: Optimizer, saved: dict[str, Any]) -> None:
-    """optimizer.load_state_dict(saved), then every state tensor, in lists and dicts too, put back to the dtype it was saved with."""
+    """optimizer.load_state_dict(saved), then every tensor of the state, in lists too, put back to its saved dtype."""
     check_same_parameters(optimizer, saved)
     optimizer.load_state_dict(saved)
     numbers = [number for group in saved["param_groups"] for number in group["params"]]

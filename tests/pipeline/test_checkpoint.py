@@ -62,7 +62,14 @@ CASES = {
 }
 
 
-QUICK = ("2bw muon, error feedback", "2bw soap, error feedback", "uniform 2, error feedback", "pipedream", "clip, uniform 2", "all")
+QUICK = (
+    "2bw muon, error feedback",
+    "2bw soap, error feedback",
+    "uniform 2, error feedback",
+    "pipedream",
+    "clip, uniform 2",
+    "all",
+)
 MARKED = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in CASES]
 
 

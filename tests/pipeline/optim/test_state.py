@@ -1,4 +1,4 @@
-"""The state of every optimizer of the registry: carried by name, by the wrappers and by the engine, with nothing lost."""
+"""The state of every optimizer of the registry, carried by name by the wrappers and by the engine: nothing is lost."""
 
 from __future__ import annotations
 
