@@ -10,7 +10,7 @@ Shapes of the section files (arrays are lists; an interval is ``{"value", "low",
   ``timelines`` (events with kind, stage, microbatch, step, version, start, end, pipeline, device), ``systems`` (the
   figures of every system side by side).
 * ``quadratic.json``: ``settings`` (predicted and measured loss per step), ``joint`` (the joint test),
-  ``stability`` (limits and the growth just below and above).
+  ``stability`` (limits and the growth just below and above), ``impulse`` (stationary variances without sampling).
 * ``certified.json``: ``problem``, ``runs`` (utilisation of each inequality per step, the theorem with its terms),
   ``enumeration`` and ``tight``.
 * ``training.json``: ``model``, ``oracle_check``, ``arms``, ``gaps``, ``diagnostics``, ``bound``.
