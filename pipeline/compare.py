@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pipeline.clock import UNIT, Costs
+from pipeline.correction_buffers import CorrectionBuffers
 from pipeline.delays import delay_summary
 from pipeline.errors import InputError
 from pipeline.events import plain_number
@@ -19,7 +20,7 @@ BASELINE = "1f1b"
 
 
 def compare(
-    stages: int, microbatches: int, costs: Costs = UNIT, sizes: Sizes = EVEN, form: str | None = None
+    stages: int, microbatches: int, costs: Costs = UNIT, sizes: Sizes = EVEN, kept: CorrectionBuffers | None = None
 ) -> list[dict[str, Any]]:
     """One row per system, see :func:`row`; a system that does not allow the numbers has a ``note`` and no figures.
 
@@ -42,7 +43,7 @@ def compare(
                 schedule = make_schedule(name, stages, m, **chosen)
                 if faults := check(schedule).faults:
                     raise InputError(f"not valid: {faults[0]}")
-                found = row(schedule, costs, sizes, form)
+                found = row(schedule, costs, sizes, kept)
             except InputError as error:
                 rows.append({"name": label, "title": cls.title, "reference": cls.reference, "note": str(error)})
                 continue
@@ -54,8 +55,10 @@ def compare(
     return rows
 
 
-def row(schedule: Schedule, costs: Costs = UNIT, sizes: Sizes = EVEN, form: str | None = None) -> dict[str, Any]:
-    """The figures of one schedule; with ``form`` its memory has the buffers of that form of error feedback.
+def row(
+    schedule: Schedule, costs: Costs = UNIT, sizes: Sizes = EVEN, kept: CorrectionBuffers | None = None
+) -> dict[str, Any]:
+    """The figures of one schedule; with ``kept`` its memory has the buffers of that correction.
 
     microbatches: m per optimizer step; bubble, period, fill_and_drain, whether they are exact: see
     :mod:`pipeline.timing`; delay, mean_delay, version_gap: the largest over the stages; versions: most versions of a
@@ -63,8 +66,8 @@ def row(schedule: Schedule, costs: Costs = UNIT, sizes: Sizes = EVEN, form: str 
     note: None.
     """
     time, delays = timing(schedule, costs), delay_summary(schedule)
-    if form is not None:
-        sizes = with_correction(sizes, schedule, delays["optimizer_step_delay"], form)
+    if kept is not None:
+        sizes = with_correction(sizes, schedule, delays["optimizer_step_delay"], kept)
     devices = memory(schedule, sizes, costs.recompute)
     largest = max(devices, key=lambda device: device.total)
     return {

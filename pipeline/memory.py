@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 from pipeline.clock import PerStage, simulate
+from pipeline.correction_buffers import CorrectionBuffers
 from pipeline.errors import InputError
 from pipeline.events import Event
 from pipeline.schedules.base import Schedule
@@ -92,21 +93,10 @@ class DeviceMemory:
 EVEN = Sizes()
 
 
-#: Forms of error feedback, see :func:`with_correction`.
-FORMS = ("extrapolate", "telescoped")
-
-
-def with_correction(sizes: Sizes, schedule: Schedule, delays: Sequence[int], form: str) -> Sizes:
-    """``sizes`` with the updates that error feedback keeps: one of them with ``extrapolate``, with ``telescoped`` as
-    many as a stage's optimizer step delay; each as large as the weights. ``delays``: of each stage.
-
-    Raises InputError for an unknown form.
-    """
-    if form not in FORMS:
-        raise InputError(f"form = {form!r}: allowed are {', '.join(FORMS)}")
-    buffers = [min(tau, 1) if form == "extrapolate" else tau for tau in delays]
+def with_correction(sizes: Sizes, schedule: Schedule, delays: Sequence[int], kept: CorrectionBuffers) -> Sizes:
+    """``sizes`` with what a correction keeps for the delay of each stage, in buffers as large as its weights."""
     weights = [sizes.of_stage("weight_bytes", stage, schedule) for stage in range(schedule.model_stages)]
-    return replace(sizes, correction_bytes=[n * size for n, size in zip(buffers, weights, strict=True)])
+    return replace(sizes, correction_bytes=[kept.count(tau) * w for tau, w in zip(delays, weights, strict=True)])
 
 
 def peak_memory(

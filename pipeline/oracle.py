@@ -58,7 +58,7 @@ class OracleState:
 @dataclass
 class OracleResult:
     """losses[k]: training loss of step k at the weights used; norms[k]: of its gradient, if clipped; skipped: steps
-    whose gradient was not finite, if these are skipped; snapshots: steps done -> weights as forwards see them; solution:
+    whose gradient was not finite, if skipped; snapshots: steps done -> weights as forwards see them; solution:
     what has been trained, another point under weight prediction."""
 
     losses: list[float] = field(default_factory=list)

@@ -11,7 +11,6 @@ from pipeline.options import integer
 from staleproof.errors import InputError
 
 Duration = int | Fraction
-CORRECTIONS = ("none", "error-feedback")
 #: Bytes of the whole model where nothing is given: a billion fp32 parameters with AdamW.
 DEFAULT_BYTES = {"weight": 4e9, "gradient": 4e9, "optimizer": 8e9, "activation": 4e9, "boundary": 16e6}
 SMALLEST, LARGEST = 1e-12, 1e15
@@ -89,10 +88,11 @@ def add_sizes(parser: argparse.ArgumentParser) -> None:
         convert: Callable[[str], Any] = float_bytes if name == "boundary" else sizes
         default = DEFAULT_BYTES[name]
         add(f"--{name}-bytes", type=convert, default=default, metavar="N", help=f"{what} ({default:g})")
-    add("--correction", default="none", metavar="NAME", help="none (default) or error-feedback, which keeps updates as "
-        "large as the weights")  # fmt: skip
-    add("--form", metavar="NAME", help="of error feedback: extrapolate (default), one update; telescoped, as many as "
+    add("--correction", default="none", metavar="NAME", help="none (default) or what train takes: count the buffers it "
+        "keeps, as large as the weights")  # fmt: skip
+    add("--form", metavar="NAME", help="of error-feedback: extrapolate (default), one buffer; telescoped, as many as "
         "the stage's delay")  # fmt: skip
+    add("--adaptive", action="store_true", help="of delay-compensation: one buffer more")
     add(
         "--recompute",
         action="store_true",
@@ -134,8 +134,11 @@ def describe_costs(args: argparse.Namespace) -> str:
 def describe_sizes(args: argparse.Namespace) -> str:
     """The bytes of the whole model in words."""
     words = [f"{name} {_words(getattr(args, f'{name}_bytes'))}" for name in DEFAULT_BYTES]
-    form = form_of(args)
-    return ", ".join(words if form is None else [*words, f"with the updates of error feedback ({form})"])
+    kept = kept_of(args)
+    if kept is not None:
+        more = [kept.form] if kept.name == "error-feedback" else ["adaptive"] * kept.adaptive
+        words = [*words, f"with what {' '.join([kept.name, *(f'({word})' for word in more)])} keeps"]
+    return ", ".join(words)
 
 
 def describe_defaults() -> str:
@@ -163,17 +166,16 @@ def default_sizes() -> Any:
     return Sizes(**{f"{name}_bytes": value for name, value in DEFAULT_BYTES.items()})
 
 
-def form_of(args: argparse.Namespace) -> str | None:
-    """The form of error feedback whose buffers count, or None. Raises InputError for what is not allowed."""
-    from pipeline.memory import FORMS
+def kept_of(args: argparse.Namespace) -> Any:
+    """pipeline's CorrectionBuffers, or None. Raises InputError for what is not allowed."""
+    from pipeline.correction_buffers import CorrectionBuffers
 
-    if args.correction not in CORRECTIONS:
-        raise InputError(f"correction: {args.correction!r} is not one of {', '.join(CORRECTIONS)}")
-    if args.form is not None and args.correction == "none":
-        raise InputError(f"form: {args.form!r} is not allowed without --correction error-feedback")
-    if args.form not in (None, *FORMS):
-        raise InputError(f"form: {args.form!r} is not one of {', '.join(FORMS)}")
-    return None if args.correction == "none" else args.form or FORMS[0]
+    if args.correction != "none":
+        return CorrectionBuffers(args.correction, args.form or "extrapolate", args.adaptive)
+    for name in ("form", "adaptive"):
+        if value := getattr(args, name):
+            raise InputError(f"{name}: {value!r} is not allowed without --correction")
+    return None
 
 
 def readable_bytes(value: float) -> str:

@@ -251,6 +251,8 @@ class StreamingDriver(PipelineScheduleSingle):
             handle.grad = pending.gradients.get(name)
         if pending.skip:
             self.result.skipped.append(k)  # a version like every other, with the weights of the one before
+            if isinstance(self._optimizer, Wrapper):
+                self._optimizer.leave_out()
         elif self._optimizer is not None:
             self._optimizer.step()
         for handle in store.handles.values():

@@ -29,12 +29,11 @@ class CorrectionOptions:
 
 @dataclass(frozen=True)
 class Correction:
-    """build: (optimizer, tau, **options) -> wrapped optimizer; options: the names it takes; buffers: (tau, options) ->
-    weight-sized buffers that it keeps between steps; reference: author, year, identifier."""
+    """build: (optimizer, tau, **options) -> wrapped optimizer; options: the names it takes; reference: author, year,
+    identifier. What it keeps between steps: `pipeline.correction_buffers`."""
 
     build: Callable[..., Optimizer]
     options: tuple[str, ...]
-    buffers: Callable[[int, CorrectionOptions], int]
     summary: str
     reference: str
 
@@ -43,35 +42,30 @@ CORRECTIONS: dict[str, Correction] = {
     "error-feedback": Correction(
         ErrorFeedback,
         ("form", "coefficient"),
-        lambda tau, options: min(tau, 1) if options.form in (None, "extrapolate") else tau,
         "U_k + c (U_k - U_{k-lag})",
         "arXiv 2606.30634",
     ),
     "weight-prediction": Correction(
         WeightPrediction,
         ("coefficient",),
-        lambda tau, options: min(tau, 1),
         "gradients at y + tau U",
         "SpecTrain, Chen et al. 2018, arXiv 1809.02839; XPipe, Guan et al. 2019, arXiv 1911.04610",
     ),
     "gradient-extrapolation": Correction(
         GradientExtrapolation,
         ("coefficient",),
-        lambda tau, options: min(tau, 1),
         "g_k + tau (g_k - g_{k-1})",
         "gradient-level counterpart of arXiv 2606.30634; Popov 1980",
     ),
     "delay-compensation": Correction(
         DelayCompensation,
         ("strength", "adaptive"),
-        lambda tau, options: tau + (1 if options.adaptive and tau else 0),
         "g + lambda g g (x_k - x_{k-tau})",
         "DC-ASGD, Zheng et al. 2017, arXiv 1609.08326",
     ),
     "lr-discount": Correction(
         LRDiscount,
         ("anneal_steps",),
-        lambda tau, options: 0,
         "lr / tau^(1 - min(k/K, 1))",
         "PipeMare, Yang et al. 2021, arXiv 1910.05124",
     ),

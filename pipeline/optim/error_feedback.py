@@ -20,10 +20,10 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
+from pipeline.correction_buffers import FORMS
 from pipeline.errors import InputError
 from pipeline.optim.wrapper import Wrapper, check_number, check_tau, parameters_of
 
-FORMS = ("extrapolate", "telescoped")
 STATE_DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 #: Entries that are corrected together: what three of them need stays in a core's cache.
 BLOCK = 1 << 15

@@ -13,7 +13,7 @@ from staleproof.costs import (
     costs_of,
     describe_costs,
     describe_sizes,
-    form_of,
+    kept_of,
     readable_bytes,
     sizes_of,
 )
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     if len(chosen) > 1:
         raise InputError(f"{chosen[1]}: not together with --{chosen[0]}; give one of --json, --csv, --latex")
     check_size(args.stages, args.microbatches, limit=MAX_PASSES_EACH)
-    rows = compare(args.stages, args.microbatches, costs_of(args), sizes_of(args), form_of(args))
+    rows = compare(args.stages, args.microbatches, costs_of(args), sizes_of(args), kept_of(args))
     if args.tokens is not None:
         for row in rows:
             if row["note"] is None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from pipeline.options import add_sync_start, integer
 from staleproof.arguments import add_json, add_schedule, check_size, note_problems, schedule_of
-from staleproof.costs import add_costs, add_sizes, costs_of, describe_costs, form_of, readable_bytes, sizes_of
+from staleproof.costs import add_costs, add_sizes, costs_of, describe_costs, kept_of, readable_bytes, sizes_of
 from staleproof.errors import EXIT_CLAIM_FAILED, EXIT_HOLDS, InputError
 from staleproof.output import count, emit, emit_json
 
@@ -55,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     steps = args.steps or args.sync_start + 3 + -(-schedule.stages // schedule.microbatches)
     if args.steps:
         check_size(schedule.model_stages, schedule.microbatches, steps=steps)
-    costs, sizes, form = costs_of(args), sizes_of(args), form_of(args)
+    costs, sizes, kept = costs_of(args), sizes_of(args), kept_of(args)
     if args.put_off:
         schedule.refuse_without_slack("put_off", True)
     costs.on_stages(schedule)  # refuses costs of the wrong length
@@ -66,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
         emit_json({**head, "validity": validity}) if args.json else emit("NOT VALID")
         note_problems("schedule", found)
         return EXIT_CLAIM_FAILED
-    result = summary(schedule, costs, sizes, form, args.put_off)
+    result = summary(schedule, costs, sizes, kept, args.put_off)
     if args.tokens is not None:
         result["tokens_per_time"] = args.tokens * result["microbatches_per_time"]
     result["durations"] = describe_costs(args)
@@ -86,7 +87,7 @@ def _check_figure(path: Path) -> None:
 
 
 def summary(
-    schedule: Any, costs: Any, sizes: Any, form: str | None = None, put_off: bool = False
+    schedule: Any, costs: Any, sizes: Any, kept: Any = None, put_off: bool = False
 ) -> dict[str, Any]:
     """Everything that is read from the schedule but its events."""
     from pipeline.delays import delay_summary
@@ -95,8 +96,8 @@ def summary(
     from pipeline.timing import timing
 
     time, delays = timing(schedule, costs), delay_summary(schedule)
-    if form is not None:
-        sizes = with_correction(sizes, schedule, delays["optimizer_step_delay"], form)
+    if kept is not None:
+        sizes = with_correction(sizes, schedule, delays["optimizer_step_delay"], kept)
     return {
         "name": schedule.name,
         "title": schedule.title,
@@ -115,7 +116,7 @@ def summary(
         "microbatches_per_time": float(time.microbatches_per_time()),
         "optimizer_step_delay": delays["optimizer_step_delay"],
         "max_version_gap": max(delays["version_gap"]),
-        "correction": form,
+        "correction": None if kept is None else asdict(kept),
         "put_off": put_off,
         "memory": [
             {

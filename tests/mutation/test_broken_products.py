@@ -115,8 +115,8 @@ CASES = [
     Break(
         "the correction has the wrong sign in the optimizer wrapper",
         "pipeline/optim/error_feedback.py",
-        "p.copy_(new + correction)",
-        "p.copy_(new - correction)",
+        "new.add_(correction)",
+        "new.sub_(correction)",
         "quadratic,certified,training",
         (
             "certified.identity-y",
@@ -162,8 +162,8 @@ CASES = [
     Break(
         "the delay line of the optimizer wrapper is one step too short",
         "pipeline/optim/delayed.py",
-        "if len(self.queue) <= self.tau:",
-        "if len(self.queue) < self.tau:",
+        "self.tau = check_tau(tau)",
+        "self.tau = max(check_tau(tau) - 1, 0)",
         "quadratic,certified",
         ("quadratic.joint-test", "quadratic.noise-free"),
     ),

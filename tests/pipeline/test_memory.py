@@ -11,10 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from pipeline.clock import simulate
+from pipeline.correction_buffers import FORMS, NAMES, CorrectionBuffers
 from pipeline.delays import delay_summary
 from pipeline.errors import InputError
-from pipeline.memory import FORMS, Sizes, memory, peak_memory, with_correction
-from pipeline.optim.error_feedback import ErrorFeedback
+from pipeline.memory import Sizes, memory, peak_memory, with_correction
+from pipeline.optim.corrections import CORRECTIONS, CorrectionOptions, corrected
 from pipeline.schedules import SCHEDULES, make_schedule
 from tests.pipeline.toys import toy_job
 
@@ -155,20 +156,37 @@ def test_a_run_holds_as_many_gradients_as_are_counted(workers, name, S, m, optio
 # -- what error feedback keeps
 
 
-@pytest.mark.parametrize("form", FORMS)
+KEPT = [
+    CorrectionBuffers(name, form, adaptive)
+    for name in NAMES
+    for form in (FORMS if name == "error-feedback" else FORMS[:1])
+    for adaptive in ((False, True) if name == "delay-compensation" else (False,))
+]
+
+
+@pytest.mark.parametrize("kept", KEPT, ids=lambda kept: f"{kept.name}-{kept.form}{'-adaptive' * kept.adaptive}")
 @pytest.mark.parametrize("tau", [0, 1, 3])
-def test_the_buffers_of_a_correction_are_those_that_it_keeps(form, tau):
+def test_the_buffers_of_a_correction_are_those_that_it_keeps(kept, tau):
     model = nn.Linear(5, 7)
-    optimizer = ErrorFeedback(torch.optim.SGD(model.parameters(), lr=0.1), tau, form)
+    options = CorrectionOptions(
+        form=kept.form if kept.name == "error-feedback" else None,
+        adaptive=kept.adaptive or None,
+        anneal_steps=9 if kept.name == "lr-discount" else None,
+    )
+    optimizer = corrected(torch.optim.SGD(model.parameters(), lr=0.1), kept.name, tau, options)
     for _ in range(tau + 2):
         optimizer.zero_grad()
         model(torch.randn(2, 5)).square().sum().backward()
         optimizer.step()
-    kept = sum(t.numel() * t.element_size() for t in tensors_in(optimizer.state_dict()["error_feedback"]))
+    measured = sum(t.numel() * t.element_size() for t in tensors_in(optimizer.state_dict()[optimizer.KEY]))
     weights = sum(p.numel() * p.element_size() for p in model.parameters())
     schedule = make_schedule("uniform", 1, 1, tau=tau)
-    sizes = with_correction(Sizes(weights), schedule, delay_summary(schedule)["optimizer_step_delay"], form)
-    assert memory(schedule, sizes)[0].correction == kept == weights * (tau if form == "telescoped" else min(tau, 1))
+    sizes = with_correction(Sizes(weights), schedule, delay_summary(schedule)["optimizer_step_delay"], kept)
+    assert memory(schedule, sizes)[0].correction == measured == weights * kept.count(tau)
+
+
+def test_every_correction_of_the_optimizers_is_counted():
+    assert tuple(CORRECTIONS) == NAMES
 
 
 def tensors_in(value: Any) -> Iterator[Tensor]:
@@ -185,7 +203,10 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
 def test_a_correction_is_counted_where_the_optimizer_is():
     # PipeDream, 10 bytes of weights a stage: delays 3 2 1 0.
     schedule = make_schedule("pipedream", 4)
-    telescoped, one = (with_correction(SIZES, schedule, [3, 2, 1, 0], form) for form in ("telescoped", "extrapolate"))
+    telescoped, one = (
+        with_correction(SIZES, schedule, [3, 2, 1, 0], CorrectionBuffers("error-feedback", form))
+        for form in ("telescoped", "extrapolate")
+    )
     assert [d.correction for d in memory(schedule, telescoped)] == [30, 20, 10, 0]
     assert [d.correction for d in memory(schedule, one)] == [10, 10, 10, 0]
     assert [a.total - b.total for a, b in zip(memory(schedule, one), memory(schedule, SIZES), strict=True)] == [
@@ -194,7 +215,13 @@ def test_a_correction_is_counted_where_the_optimizer_is():
     amdp = make_schedule("amdp", 8, 8)
     delays = delay_summary(amdp)["optimizer_step_delay"]
     # 5 bytes a stage; the copy that steps keeps them, on one device each.
-    found = memory(amdp, with_correction(SIZES, amdp, delays, "telescoped"))
+    found = memory(amdp, with_correction(SIZES, amdp, delays, CorrectionBuffers("error-feedback", "telescoped")))
     assert sum(device.correction for device in found) == 5 * sum(delays)
-    with pytest.raises(InputError, match="^form = 'both': allowed are extrapolate, telescoped$"):
-        with_correction(SIZES, schedule, [3, 2, 1, 0], "both")
+    for settings, message in (
+        (("error-feedback", "both"), "^form: 'both'; allowed are extrapolate, telescoped$"),
+        (("both",), "^correction: 'both'; allowed are none, error-feedback"),
+        (("lr-discount", "telescoped"), "^form: 'telescoped' with correction 'lr-discount'; allowed with error-"),
+        (("lr-discount", "extrapolate", True), "^adaptive: True with correction 'lr-discount'"),
+    ):
+        with pytest.raises(InputError, match=message):
+            CorrectionBuffers(*settings)

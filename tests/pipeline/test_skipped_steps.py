@@ -23,8 +23,10 @@ from pipeline.engine.pool import gather
 from pipeline.engine.result import StageResult
 from pipeline.errors import InputError, RunError
 from pipeline.models.gpt import GPTConfig
+from pipeline.optim.corrections import CORRECTIONS, CorrectionOptions, corrected
 from pipeline.optim.error_feedback import ErrorFeedback
 from pipeline.oracle import largest_difference
+from pipeline.oracle_corrections import OracleCorrection
 from pipeline.record import describe, divergence
 from pipeline.run import oracle_of
 from pipeline.schedules import make_schedule
@@ -113,10 +115,13 @@ def job_of(at: Any = (), S: int = 2, schedule: str = "pipedream-2bw", **changes:
     return replace(job, **changes)
 
 
-def check(workers: Any, job: Job, skipped: list[int], correction: tuple[float, int] | None = None) -> Any:
+def check(workers: Any, job: Job, skipped: list[int], correction: OracleCorrection | None = None) -> Any:
     """Run it; ``correction``: what the oracle applies itself, around the same recipe."""
     engine = workers(job.schedule.stages).run(job)
-    plain = job if correction is None else replace(job, optimizer=optimizer(job.optimizer.args[0]))
+    plain = job
+    if correction is not None:
+        recipe = "sgd" if job.optimizer.func is with_correction else job.optimizer.args[0]
+        plain = replace(job, optimizer=optimizer(recipe))
     oracle = oracle_of(plain, correction)
     assert engine.skipped == oracle.skipped == skipped
     assert largest_difference(engine.snapshots, oracle.snapshots) == EQUAL
@@ -128,6 +133,10 @@ def check(workers: Any, job: Job, skipped: list[int], correction: tuple[float, i
     clock = simulate(job.schedule, job.steps)
     assert trace == sorted((e.kind, e.stage, e.microbatch, e.step, e.version) for e in clock)  # versions go on
     return engine
+
+
+def feedback(tau: int, job: Job, form: str = "extrapolate") -> OracleCorrection:
+    return OracleCorrection("error-feedback", [tau] * len(job.layers()), form)
 
 
 #: (step, mark) of a case -> the steps left out.
@@ -147,7 +156,7 @@ CASES: dict[str, tuple[tuple[int, float], ...]] = {
 def test_a_step_is_left_out_by_all_stages(workers, name, S, recipe, corrected):
     correction = "error-feedback" if corrected else "none"
     job = job_of(CASES[name], S, optimizer=optimizer(recipe, correction))
-    check(workers, job, [k for k, _ in CASES[name]], (1.0, 1) if corrected else None)
+    check(workers, job, [k for k, _ in CASES[name]], feedback(1, job) if corrected else None)
 
 
 @pytest.mark.parametrize(
@@ -162,11 +171,26 @@ def test_other_schedules(workers, schedule, options, S):
 def test_a_long_delay_with_both_forms_of_the_history(workers):
     job = job_of(CASES["0, 1 and more"], 2, "uniform", options={"tau": 3})
     check(workers, job, [0, 1, 4, 6, 7])
-    check(workers, replace(job, optimizer=optimizer("sgd", "error-feedback", 3)), [0, 1, 4, 6, 7], (3.0, 1))
+    check(workers, replace(job, optimizer=optimizer("sgd", "error-feedback", 3)), [0, 1, 4, 6, 7], feedback(3, job))
     telescoped = functools.partial(corrected_by_hand, 3, "telescoped")
     engine = workers(2).run(replace(job, optimizer=telescoped))
-    oracle = oracle_of(replace(job, optimizer=functools.partial(corrected_by_hand, 0, "telescoped")), (1.0, 3))
+    plain = replace(job, optimizer=functools.partial(corrected_by_hand, 0, "telescoped"))
+    oracle = oracle_of(plain, feedback(3, job, "telescoped"))
     assert largest_difference(engine.snapshots, oracle.snapshots) == EQUAL
+
+
+@pytest.mark.parametrize("name", list(CORRECTIONS))
+def test_what_remembers_weights_or_gradients_passes_the_step(workers, name):
+    """Delay compensation needs the weights of three steps ago whether or not these steps were taken."""
+    job = job_of(CASES["0, 1 and more"], 2, "uniform", options={"tau": 3})
+    options = CorrectionOptions(anneal_steps=6) if name == "lr-discount" else CorrectionOptions()
+    settings = {k: v for k, v in vars(options).items() if v is not None}
+    rule = OracleCorrection(name, [3] * len(job.layers()), **settings)
+    check(workers, replace(job, optimizer=functools.partial(with_correction, name, options)), [0, 1, 4, 6, 7], rule)
+
+
+def with_correction(name: str, options: CorrectionOptions, named: Any) -> torch.optim.Optimizer:
+    return corrected(optimizer("sgd")(named), name, 3, options)
 
 
 def corrected_by_hand(tau: int, form: str, named: Any) -> torch.optim.Optimizer:

@@ -26,7 +26,8 @@ def test_json_is_the_registry(capsys):
     for entry in result["optimizers"]:
         assert entry["lr"] == REGISTRY[entry["name"]].lr
         assert set(entry) == {
-            "name", "origin", "extra", "lr", "lr_from", "lr_scale", "groups", "settings", "reference", "buffers", "known"
+            "name", "origin", "extra", "lr", "lr_from", "lr_scale", "groups", "settings", "reference", "buffers",
+            "known",
         }  # fmt: skip
 
 

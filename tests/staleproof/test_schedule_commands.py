@@ -127,9 +127,9 @@ def test_what_waiting_steps_keep(capsys):
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        ("--correction adam", "correction: 'adam' is not one of none, error-feedback"),
-        ("--form telescoped", "form: 'telescoped' is not allowed without --correction error-feedback"),
-        ("--correction error-feedback --form both", "form: 'both' is not one of extrapolate, telescoped"),
+        ("--correction adam", "correction: 'adam'; allowed are none, error-feedback, weight-prediction"),
+        ("--form telescoped", "form: 'telescoped' is not allowed without --correction"),
+        ("--correction error-feedback --form both", "form: 'both'; allowed are extrapolate, telescoped"),
     ],
 )
 def test_a_bad_correction_is_one_line(capsys, words, line):

@@ -75,17 +75,17 @@ def test_zero_gradients_leave_the_weights_and_the_correction_alone(name, tau, co
     W = nn.Parameter(draw(2, 6, 4).float())
     optimizer = wrap(OPTIMIZERS[name]([W], 0.0), tau, correction)
     start = W.detach().clone()
-    for k in range(tau + 6):
+    for k in range(6):
         W.grad = torch.zeros(6, 4) if k < 3 else draw(k, 6, 4).float()
         optimizer.step()
-        if k < tau + 3:  # update k uses the gradient of call k - tau
-            assert torch.equal(W, start)
-            inner = optimizer.base if tau else optimizer
+        newest = optimizer.newest()[0] if tau else W
+        if k < 3:
+            assert torch.equal(newest, start)
             if correction:
-                assert all(torch.equal(y, start) for y in inner.virtual_parameters())
+                assert all(torch.equal(y, start) for y in optimizer.virtual_parameters())
         else:
-            assert bool(torch.isfinite(W).all())
-            assert not torch.equal(W, start)
+            assert bool(torch.isfinite(newest).all())
+            assert not torch.equal(newest, start)
 
 
 @pytest.mark.parametrize("name", ["muon", "adamw"])
