@@ -77,23 +77,25 @@ def test_another_partition_goes_on_from_it(name, correction):
         assert_same(ps, qs)
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("saved_after", [0, 1, 7])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_wrappers_resume_it_through_a_file_that_runs_no_code(name, dtype, tmp_path):
+def test_wrappers_resume_it_through_a_file_that_runs_no_code(name, dtype, saved_after, tmp_path):
     def wrapped(ps):
         return Delayed(ErrorFeedback(make_optimizer(name, list(ps.items())), 2, "telescoped"), 2)
 
     ps = build(dtype=dtype)
     optimizer = wrapped(ps)
-    advance(ps, optimizer, range(5))
+    advance(ps, optimizer, range(saved_after))
     torch.save({"optimizer": optimizer.state_dict(), "weights": {n: p.detach() for n, p in ps.items()}}, tmp_path / "c")
     saved = torch.load(tmp_path / "c", weights_only=True)
     qs = {n: nn.Parameter(w) for n, w in saved["weights"].items()}
     resumed = wrapped(qs)
     resumed.load_state_dict(saved["optimizer"])
-    advance(ps, optimizer, range(5, 14))
-    advance(qs, resumed, range(5, 14))
-    assert_same(ps, qs)
+    for step in range(saved_after, 15):
+        advance(ps, optimizer, [step])
+        advance(qs, resumed, [step])
+        assert_same(ps, qs)
 
 
 def widened(value):
