@@ -4,7 +4,8 @@
     extra/<wrapper>/...         losses           norms    skipped          rng/<stage>     rng-cuda/<stage>
 
 Dicts, lists and tuples of an optimizer's state are opened, to any depth. What is no tensor becomes the bytes of its
-JSON, or is refused: nothing changes its type on the way, and loading it runs no code.
+JSON, or is refused: nothing changes its type on the way, and loading it runs no code. A tensor keeps its strides: a
+matrix that comes back in another layout is multiplied in another order, which changes the last bits.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from pipeline.errors import InputError, RunError
 from pipeline.optim.wrapper import load_exactly, parameters_of
 
 JSON_MARK = "|json"
+STRIDES_MARK = "|strides="
 #: The only key of the object that stands for a tuple in JSON.
 TUPLE = "tuple"
 #: Entries of an optimizer's group that say which parameters it has.
@@ -132,7 +134,12 @@ def encode(state: Mapping[str, Any]) -> dict[str, Tensor]:
     encoded = {}
     for key, value in state.items():
         if isinstance(value, Tensor):
-            encoded[key] = value.detach().cpu().clone()
+            host = value.detach().cpu().clone()
+            strides = host.stride()
+            if strides != torch.empty(host.shape, device="meta").stride():
+                key += STRIDES_MARK + ",".join(map(str, strides))
+                host = host.permute(sorted(range(host.ndim), key=lambda d: -strides[d])).contiguous()
+            encoded[key] = host
             continue
         try:
             text = json.dumps(_tag(value))
@@ -146,10 +153,24 @@ def encode(state: Mapping[str, Any]) -> dict[str, Tensor]:
 
 def decode(encoded: Mapping[str, Tensor]) -> dict[str, Any]:
     """The inverse of :func:`encode`."""
-    return {
-        key.removesuffix(JSON_MARK): _untag(json.loads(bytes(value.numpy()))) if key.endswith(JSON_MARK) else value
-        for key, value in encoded.items()
-    }
+    state: dict[str, Any] = {}
+    for key, value in encoded.items():
+        if key.endswith(JSON_MARK):
+            state[_bare(key)] = _untag(json.loads(bytes(value.numpy())))
+        elif STRIDES_MARK in key:
+            strides = list(map(int, key.split(STRIDES_MARK)[1].split(",")))
+            sizes: list[int] = [0] * len(strides)
+            for d, size in zip(sorted(range(len(strides)), key=lambda d: -strides[d]), value.shape, strict=True):
+                sizes[d] = size
+            state[_bare(key)] = value.as_strided(sizes, strides)
+        else:
+            state[key] = value
+    return state
+
+
+def _bare(key: str) -> str:
+    """The key of an entry without what says how it is encoded."""
+    return key.removesuffix(JSON_MARK).split(STRIDES_MARK)[0]
 
 
 def _tag(value: Any) -> Any:
@@ -171,7 +192,7 @@ def _untag(value: Any) -> Any:
 
 def belongs(key: str, store: VersionStore, stage: VersionedStage) -> bool:
     """Whether a stage needs this entry of a checkpoint."""
-    kind, _, rest = key.removesuffix(JSON_MARK).partition("/")
+    kind, _, rest = _bare(key).partition("/")
     if kind == "weights":
         return rest.split("/", 1)[1] in store.handles
     if kind in ("master", "group", "fresh"):

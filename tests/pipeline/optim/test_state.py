@@ -29,6 +29,18 @@ def seeded(name, step=0):
     return torch.Generator().manual_seed(list(SHAPES).index(name) + 100 * step)
 
 
+@pytest.mark.parametrize("shape", [(5, 3), (1, 4), (4, 1), (1, 1), (0, 3), (3, 0), (2, 3, 4), (7,), ()])
+def test_tensors_keep_their_strides(shape):
+    """A matrix in another layout is multiplied in another order."""
+    t = torch.randn(shape, generator=torch.Generator().manual_seed(0))
+    for kept in (t, t.permute(*reversed(range(t.ndim))), t.movedim(0, -1) if t.ndim else t):
+        encoded = encode({"state/w/x": kept})
+        assert all(value.is_contiguous() for value in encoded.values())
+        back = decode({key: value.clone() for key, value in encoded.items()})["state/w/x"]
+        assert torch.equal(back, kept)
+        assert back.stride() == kept.stride()
+
+
 def advance(ps, optimizer, steps):
     for step in steps:
         for name, p in ps.items():
