@@ -33,7 +33,7 @@ def seeded(name, step=0):
 def test_tensors_keep_their_strides(shape):
     """A matrix in another layout is multiplied in another order."""
     t = torch.randn(shape, generator=torch.Generator().manual_seed(0))
-    for kept in (t, t.permute(*reversed(range(t.ndim))), t.movedim(0, -1) if t.ndim else t):
+    for kept in (t, t.permute(tuple(reversed(range(t.ndim)))), t.movedim(0, -1) if t.ndim else t):
         encoded = encode({"state/w/x": kept})
         assert all(value.is_contiguous() for value in encoded.values())
         back = decode({key: value.clone() for key, value in encoded.items()})["state/w/x"]
