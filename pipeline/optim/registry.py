@@ -35,7 +35,7 @@ class Recipe:
     was found; groups: which parameters go where; settings: hyper-parameters that are set; lr_scale: what the rate is
     multiplied by; reference: author, year, arXiv; buffers: entries of state that stay between steps, per entry of a
     square hidden matrix and of a vector (measured; a row's or a column's worth left out); known: what is inexact or
-    surprising, each with a test.
+    surprising.
     """
 
     name: str
