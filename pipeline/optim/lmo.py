@@ -54,9 +54,10 @@ def lmo_direction(m: Tensor, norm: str, polar: str = "exact", iteration_dtype: s
         return m.clone()
     work = m if m.dtype in (torch.float32, torch.float64) else m.float()
     size = work.abs().max()
-    if not bool(torch.isfinite(size)):
+    largest = float(size)
+    if not math.isfinite(largest):
         return torch.full_like(m, float("nan"))
-    if float(size) == 0.0:
+    if largest == 0.0:
         return torch.zeros_like(m)
     if norm == "sign":
         return torch.sign(work).to(m.dtype)

@@ -76,12 +76,13 @@ def _by_eigenvectors(A: Tensor) -> Tensor | None:
         return None
     B = A @ V  # [m, n]
     keep = None
-    if float(L[0]) >= short**2 * float(L[-1]):
+    least, largest = L[:: len(L) - 1].tolist()
+    if least >= short**2 * largest:
         d = torch.linalg.vector_norm(B, dim=0)
-        if eps < wanted and float(L[0]) >= 1e-8 * float(L[-1]):
+        if eps < wanted:
             return ((B / d) @ V.T).to(dtype)  # F is below the round-off of the result
     else:
-        r = int((L < short**2 * L[-1]).sum())
+        r = int((L < short**2 * largest).sum())
         if 2 * r > A.shape[1]:
             return None
         B, V = _separate(B, V, r)
@@ -103,7 +104,7 @@ def _by_eigenvectors(A: Tensor) -> Tensor | None:
     W = F * d[:, None] / sums  # X D^(-1)
     Vh = V.T
     if size**2 > eps:
-        W = W - (W @ (W * d)) / sums
+        W = W - ((W * d) @ W) / sums  # Z D^(-1) = -W D W / (d_i + d_j)
         Vh = Vh - W @ (Vh - W @ Vh)
     else:
         Vh = Vh - W @ Vh

@@ -158,3 +158,30 @@ def test_deterministic_and_transposes(shape):
         assert torch.equal(A, kept)
         allowed = 1e-2 if dtype == torch.float32 else 1e-10
         assert float((exact_polar(A.T.contiguous()) - first.T).abs().max()) <= allowed
+
+
+@pytest.mark.parametrize("condition", [10.0, 1e6], ids=["corrected", "separated"])
+@pytest.mark.parametrize("angle", [0.0, 1e-9, 1e-8, 1e-4], ids=str)
+def test_wrong_eigenvectors_are_corrected_or_the_svd_decides(angle, condition, monkeypatch):
+    """The eigenvectors turned by an angle: far beyond their own error in float64, where each order shows."""
+    n, right = 100, torch.linalg.eigh
+    s = torch.linspace(1, 0.1, n, dtype=torch.float64)
+    s[-3:] = 1 / condition
+    A = with_spectrum((120, n), s)
+    generator = torch.Generator().manual_seed(5)
+    K = torch.randn(n, n, generator=generator, dtype=torch.float64)
+    turn = torch.linalg.qr(torch.eye(n, dtype=torch.float64) + angle * (K - K.T) / 2)[0]
+
+    def turned(G):
+        L, V = right(G)
+        return L, V @ turn
+
+    calls = []
+    monkeypatch.setattr(torch.linalg, "eigh", turned)
+    monkeypatch.setattr(module, "svd_polar", lambda A: calls.append(A) or svd_polar(A))
+    orthogonality, asymmetry, negative, rank = defects(A, exact_polar(A))
+    eps = torch.finfo(torch.float64).eps
+    # The SVD path, with no correction after it, is less symmetric: 50 eps here.
+    assert max(orthogonality, asymmetry, negative) <= (100 if calls else 30) * eps
+    assert rank == n
+    assert bool(calls) == (angle == 1e-4)
