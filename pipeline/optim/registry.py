@@ -145,8 +145,7 @@ _RECIPES = (
         "Vyas et al. 2024, arXiv 2409.11321",
         (6, 2),
         known=(
-            "the first step only starts the preconditioner: no update and no decay; under error feedback U_0 = 0, so "
-            "the first real update counts twice",
+            "the first step only starts the preconditioner: no update and no decay",
             "a rows x columns matrix has 2 (rows^2 + columns^2) entries of factors beside two moments",
             "the QR of the eigenbases is taken in float32 for float64 parameters too; the factors have the gradient's "
             "dtype",

@@ -157,11 +157,10 @@ def test_2bw_goes_on_at_another_number_of_stages(workers, alone, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["soap", *LISTS_AND_COUNTERS])
-def test_other_optimizers_go_on_at_another_number_of_stages(two_workers, tmp_path, name):
+def test_other_optimizers_go_on_at_another_number_of_stages(workers, tmp_path, name):
     config = replace(SMALL, stages=4, microbatches=3, steps=15, optimizer=name, correction="error-feedback")
-    with WorkerPool(4, device="cpu") as pool:
-        whole = pool.run(config.job(TEXT, Checkpoints(str(tmp_path), 11)))
-    rest = two_workers.run(replace(config, stages=2).job(TEXT, resume=str(folder_of(tmp_path, 11))))
+    whole = workers(4).run(config.job(TEXT, Checkpoints(str(tmp_path), 11)))
+    rest = workers(2).run(replace(config, stages=2).job(TEXT, resume=str(folder_of(tmp_path, 11))))
     assert_goes_on(rest, whole, 11)
 
 
