@@ -106,8 +106,6 @@ class Corrector:
             return new + (U if c == 1 else U * c)
         lag = tau if self.rule.form == "telescoped" else 1
         past = self.earlier.get(name)
-        if past is None and not bool((U != 0).any()):
-            return new  # not the first real update yet
         self.earlier[name] = [*(past or []), U][-lag:]
         if past is None:
             return new

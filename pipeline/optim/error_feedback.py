@@ -5,8 +5,7 @@ With U_k the update the optimizer would apply at step k (learning rate and decou
 Two forms, equal at tau = 1 and different methods beyond:
     extrapolate   c = tau, lag = 1      y_k = x_k - c U_{k-1}                    one buffer
     telescoped    c = 1,   lag = tau    y_k = x_k - c sum_{i=1..tau} U_{k-i}     tau buffers
-A missing U_j (j < 0) is U_0, so the first real update is plain and the correction starts with the second. An update
-that moves nothing, before any that does (a gradient of zeros, an optimizer that only sets itself up), is no real one.
+A missing U_j (j < 0) is U_0, so the first update is plain and the correction starts with the second.
 The identity y_{k+1} = y_k + U_k holds for any optimizer and any c, for k >= 1; y_1 = x_0 + (1 - c lag) U_0.
 Moments advance once per gradient, and an old update is never rescaled.
 
@@ -26,8 +25,6 @@ from pipeline.errors import InputError
 from pipeline.optim.wrapper import Wrapper, check_number, check_tau, parameters_of
 
 STATE_DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
-#: Entries that are corrected together: what three of them need stays in a core's cache.
-BLOCK = 1 << 15
 
 
 class ErrorFeedback(Wrapper):
@@ -36,8 +33,8 @@ class ErrorFeedback(Wrapper):
     tau: integer >= 0; 0 is bit-identical to the base. form: one of FORMS. coefficient: c, a number >= 0; None: the
     form's own. state_dtype: of the kept updates; None: of the weights they are measured on, which are full-precision
     copies where weights are half (master_dtype).
-    A parameter whose gradient is None at a step has U = 0 there; one that has never moved has no history yet, and its
-    own first update is plain.
+    A parameter whose gradient is None at a step has U = 0 there; one that never had a gradient has no history yet, and
+    its own first update is plain.
     The parameters' storage may be replaced between steps: nothing of it is kept.
     A delay line goes around it, not into it: Delayed(ErrorFeedback(base, tau), tau).
     Raises InputError, naming the field, for a bad value, and for a base that is a Delayed.
@@ -95,9 +92,7 @@ class ErrorFeedback(Wrapper):
         for p, old in zip(moving, before, strict=True):
             history = self.history.get(p)
             if history is None:  # U_{-1} = ... = U_{-lag} = U_0: the correction is zero
-                U = self._kept(torch.sub(p.detach(), old, out=old))
-                if bool(U.any()):
-                    self.history[p] = [U] * self.lag
+                self.history[p] = [self._kept(torch.sub(p.detach(), old, out=old))] * self.lag
             else:
                 oldest = history[0].to(old.dtype)
                 _correct(p.detach(), old, oldest if self.lag == 1 else oldest.clone(), self.coefficient)
@@ -136,11 +131,8 @@ def _correct(x: Tensor, old: Tensor, earlier: Tensor, c: float) -> None:
 
     The order of these operations is fixed: an independent implementation has to match bit for bit.
     """
-    whole = all(t.is_contiguous() for t in (x, old, earlier)) and x.device.type == "cpu" and x.numel() > BLOCK
-    blocks = [t.view(-1).split(BLOCK) for t in (x, old, earlier)] if whole else [[x], [old], [earlier]]
-    for new, U, correction in zip(*blocks, strict=True):
-        torch.sub(new, U, out=U)
-        torch.sub(U, correction, out=correction)
-        if c != 1:
-            correction.mul_(c)
-        new.add_(correction)
+    U = torch.sub(x, old, out=old)
+    correction = torch.sub(U, earlier, out=earlier)
+    if c != 1:
+        correction.mul_(c)
+    x.add_(correction)

@@ -28,6 +28,7 @@ from torch.optim import Optimizer
 from pipeline.errors import InputError
 from pipeline.optim.layer_norms import NORMS, check_norm, inexactness, weighted_dual, weighted_norm
 from pipeline.optim.polar import ITERATION_DTYPES, POLARS, exact_polar, newton_schulz
+from pipeline.optim.wrapper import loss_of
 
 STARTS = ("zero", "gradient")
 _MATRIX_NORMS = ("spectral", "row-l2")
@@ -52,6 +53,8 @@ def lmo_direction(m: Tensor, norm: str, polar: str = "exact", iteration_dtype: s
         raise InputError(f"norm: {norm!r} for a tensor of shape {tuple(m.shape)}; allowed is ndim >= 2")
     if m.numel() == 0:
         return m.clone()
+    if norm == "spectral" and polar == "newton-schulz" and iteration_dtype == "bfloat16":
+        return newton_schulz(m.reshape(m.shape[0], -1), iteration_dtype).reshape(m.shape).to(m.dtype)
     work = m if m.dtype in (torch.float32, torch.float64) else m.float()
     size = work.abs().max()
     largest = float(size)
@@ -61,7 +64,7 @@ def lmo_direction(m: Tensor, norm: str, polar: str = "exact", iteration_dtype: s
         return torch.zeros_like(m)
     if norm == "sign":
         return torch.sign(work).to(m.dtype)
-    if norm == "spectral" and polar == "newton-schulz":
+    if norm == "spectral" and polar == "newton-schulz":  # in the working dtype
         return newton_schulz(m.reshape(m.shape[0], -1), iteration_dtype).reshape(m.shape).to(m.dtype)
     work = work / size  # no square overflows or vanishes
     if norm == "frobenius":
@@ -162,10 +165,7 @@ class LMO(Optimizer):
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
         """One step. Returns the closure's value."""
-        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
+        loss = loss_of(closure)
         for group in self.param_groups:
             alpha, length = group["alpha"], group["lr"] * group["weight"]
             for p in group["params"]:
@@ -176,8 +176,8 @@ class LMO(Optimizer):
                     start = group["momentum_start"] == "gradient"
                     state["momentum"] = p.grad.detach().clone() if start else torch.zeros_like(p)
                 m = state["momentum"]
-                m.mul_(1 - alpha).add_(p.grad, alpha=alpha)
-                source = m * (1 - alpha) + p.grad * alpha if group["nesterov"] else m
+                m.lerp_(p.grad, alpha)
+                source = m.lerp(p.grad, alpha) if group["nesterov"] else m
                 d = lmo_direction(source, group["norm"], group["polar"], group["iteration_dtype"])
                 if group["measure"]:
                     last = inexactness(source, d, group["norm"])

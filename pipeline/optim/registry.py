@@ -145,7 +145,8 @@ _RECIPES = (
         "Vyas et al. 2024, arXiv 2409.11321",
         (6, 2),
         known=(
-            "the first step only starts the preconditioner: no update and no decay",
+            "the first step only starts the preconditioner: no update and no decay; under error feedback U_0 = 0, so "
+            "the first update that moves counts twice",
             "a rows x columns matrix has 2 (rows^2 + columns^2) entries of factors beside two moments",
             "the QR of the eigenbases is taken in float32 for float64 parameters too; the factors have the gradient's "
             "dtype",

@@ -64,7 +64,7 @@ SHARES = np.array([0.1, 0.3, 0.6])  # of the stability limit
 @pytest.fixture(autouse=True)
 def linear_directions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Muon and LMO without the step that is not linear: the direction is the averaged gradient itself."""
-    monkeypatch.setattr("pipeline.optim.lmo.lmo_direction", lambda m, norm: m)
+    monkeypatch.setattr("pipeline.optim.lmo.lmo_direction", lambda m, *rest: m)
     monkeypatch.setattr("torch.optim._muon._zeropower_via_newtonschulz", lambda update, *rest: update)
 
 
