@@ -1,9 +1,8 @@
 """Period, bubble and fill of a schedule or of a run, read from its events.
 
 The bubble is 1 - work/(devices x steady period). A flush is part of the period of schedules that flush; fill and drain
-of the others happen once in a run and are reported apart, and so
-is what a synchronous start takes longer. Work is forward and backward; an optimizer step, a reduction
-and a message are not.
+of the others happen once in a run and are reported apart, and so is what a synchronous start takes longer. Work is
+forward and backward; an optimizer step, a reduction and a message are not.
 """
 
 from __future__ import annotations
