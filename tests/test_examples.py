@@ -24,7 +24,7 @@ def run(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_which_there_are() -> None:
-    names = ["bound_plot.py", "custom_model.py", "latex_table.py", "test_delay_formula.py"]
+    names = ["bound_plot.py", "custom_model.py", "delayed_optimizer.py", "latex_table.py", "test_delay_formula.py"]
     assert [path.name for path in EXAMPLES] == names
 
 
@@ -62,6 +62,14 @@ def test_a_model_of_ones_own_equals_one_process(tmp_path: Path) -> None:
     assert last == "difference from one process: 0.0"
 
 
-def test_the_readme_shows_it_in_full() -> None:
-    source = (ROOT / "examples" / "custom_model.py").read_text(encoding="utf-8")
+def test_error_feedback_gives_back_what_a_delay_costs(tmp_path: Path) -> None:
+    lines = run([str(ROOT / "examples" / "delayed_optimizer.py")], tmp_path).stdout.splitlines()
+    numbers = [line.split(": ")[1].split(", with error feedback ") for line in lines]
+    plain, corrected = zip(*((float(a), float(b)) for a, b in numbers), strict=True)
+    assert plain[0] == corrected[0] < corrected[1] < plain[1] < corrected[2] < plain[2]
+
+
+@pytest.mark.parametrize("name", ["custom_model.py", "delayed_optimizer.py"])
+def test_the_readme_shows_it_in_full(name: str) -> None:
+    source = (ROOT / "examples" / name).read_text(encoding="utf-8")
     assert f"```python\n{source}```" in (ROOT / "README.md").read_text(encoding="utf-8")
