@@ -31,6 +31,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from benchmarks.meter import Meter
+from benchmarks.parts import RESULTS, write_part
 from pipeline.clock import Costs
 from pipeline.engine.job import Job, NamedParameters
 from pipeline.engine.pool import RunResult, WorkerPool
@@ -41,7 +42,6 @@ from pipeline.schedules.base import Schedule
 from pipeline.timing import timing
 from pipeline.training import TrainConfig
 
-RESULTS = Path(__file__).resolve().parent / "results.md"
 TEXT = bytes((i * i + 3 * i) % 251 for i in range(100_000))
 #: Seconds that a sleeping stage takes for a microbatch.
 FORWARD, BACKWARD = 0.020, 0.040
@@ -324,7 +324,7 @@ def machine() -> str:
 def main() -> None:
     """All measurements."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--write", action="store_true", help=f"replace {RESULTS.name}")
+    parser.add_argument("--write", action="store_true", help=f"replace this file's part of {RESULTS.name}")
     parser.add_argument("--turns", type=int, default=5, help="turns of each contestant (default: %(default)s)")
     options = parser.parse_args()
     load = os.getloadavg()[0]
@@ -338,7 +338,7 @@ def main() -> None:
     missed = [row.name for row in rows if not row.met]
     print("\n".join(["", "MISSED:", *missed]) if missed else "\nevery target met")
     if options.write:
-        RESULTS.write_text(as_markdown(rows, load, options.turns), encoding="utf-8")
+        write_part("engine", as_markdown(rows, load, options.turns))
 
 
 if __name__ == "__main__":

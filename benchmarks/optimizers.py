@@ -13,6 +13,7 @@ on an idle machine.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import datetime
 import os
 import platform
@@ -29,10 +30,9 @@ import torch
 from torch import nn
 from torch.optim import AdamW, Muon, Optimizer
 
+from benchmarks.parts import RESULTS, write_part
 from pipeline.optim import LMO, ErrorFeedback, lmo_direction
 
-RESULTS = Path(__file__).resolve().parent / "results.md"
-BEGIN, END = "<!-- optimizers: begin -->", "<!-- optimizers: end -->"
 HEADINGS = ["what", "ours, ms", "rival, ms", "ratio", "target", ""]
 SIZES = [(64, 64), (256, 256), (512, 512), (1024, 256), (256, 1024), (64, 256)]
 #: Seconds that a contestant gets in a turn, at least; many calls are made of a short one.
@@ -142,9 +142,7 @@ def as_markdown(rows: list[Row], load: float, turns: int) -> str:
     lines = [HEADINGS, ["---"] * len(HEADINGS), *(row.cells for row in rows)]
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     missed = [row.name for row in rows if not row.met]
-    return f"""{BEGIN}
-
-# Time of the optimizers
+    return f"""# Time of the optimizers
 
 {datetime.datetime.now(datetime.UTC).date()}, `python benchmarks/optimizers.py --write --turns {turns}`. {machine()}.
 
@@ -154,16 +152,16 @@ Milliseconds of processor time: medians over {turns} turns. The ratio is ours ov
 within a turn; for error feedback it is that less 1, with the corrected step on the left and the plain one on the right.
 The load average was {load:.1f} when the run began and {os.getloadavg()[0]:.1f} when it ended.
 {f"Missed: {'; '.join(missed)}." if missed else "No target was missed."}
-
-{END}
 """
 
 
-def replace_part(text: str, part: str) -> str:
-    """The text with the part between the marks replaced; the part at the end where there are none."""
-    before, mark, rest = text.partition(BEGIN)
-    after = rest.partition(END)[2].lstrip("\n") if mark else ""
-    return f"{before.rstrip()}\n\n{part}{f'{chr(10)}{after}' if after else ''}".lstrip("\n")
+def keep_memory() -> None:
+    """Let the C library keep what is freed, as it does in a process that trains; faults of fresh pages cost more than
+    the arithmetic of a step, and which contestant has them is chance."""
+    if platform.libc_ver()[0] == "glibc":
+        libc = ctypes.CDLL(None)
+        libc.mallopt(-1, 1 << 30)  # M_TRIM_THRESHOLD
+        libc.mallopt(-3, 1 << 30)  # M_MMAP_THRESHOLD
 
 
 def machine() -> str:
@@ -182,6 +180,7 @@ def main() -> None:
     options = parser.parse_args()
     load = os.getloadavg()[0]
     torch.set_num_threads(1)
+    keep_memory()
     print(machine())
     rows = []
     for measure in (polar_rows, newton_schulz_rows, error_feedback_rows):
@@ -192,8 +191,7 @@ def main() -> None:
     missed = [row.name for row in rows if not row.met]
     print("\n".join(["", "MISSED:", *missed]) if missed else "\nevery target met")
     if options.write:
-        text = RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else ""
-        RESULTS.write_text(replace_part(text, as_markdown(rows, load, options.turns)), encoding="utf-8")
+        write_part("optimizers", as_markdown(rows, load, options.turns))
 
 
 if __name__ == "__main__":
