@@ -16,7 +16,7 @@ def train(tau, correct):
         optimizer.zero_grad()
         nn.functional.mse_loss(model(x), x.sin().sum(1, keepdim=True)).backward()
         optimizer.step()
-    with optimizer.newest_weights():  # outside, the model has the weights where the next gradient is taken
+    with optimizer.solution_weights():  # outside, the model has the weights where the next gradient is taken
         x = torch.randn(4096, 8)
         return nn.functional.mse_loss(model(x), x.sin().sum(1, keepdim=True)).item()
 

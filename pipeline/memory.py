@@ -94,9 +94,10 @@ EVEN = Sizes()
 
 
 def with_correction(sizes: Sizes, schedule: Schedule, delays: Sequence[int], kept: CorrectionBuffers) -> Sizes:
-    """``sizes`` with what a correction keeps for the delay of each stage, in buffers as large as its weights."""
-    weights = [sizes.of_stage("weight_bytes", stage, schedule) for stage in range(schedule.model_stages)]
-    return replace(sizes, correction_bytes=[kept.count(tau) * w for tau, w in zip(delays, weights, strict=True)])
+    """``sizes`` with what a correction keeps for the delay of each stage, in buffers as large as one of gradients: both
+    have the precision of the weights that the optimizer works on."""
+    buffers = [sizes.of_stage("gradient_bytes", stage, schedule) for stage in range(schedule.model_stages)]
+    return replace(sizes, correction_bytes=[kept.count(tau) * b for tau, b in zip(delays, buffers, strict=True)])
 
 
 def peak_memory(

@@ -129,7 +129,8 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
         "of 2 steps on")  # fmt: skip
     add("--coefficient", type=number, metavar="C", help="error-feedback, weight-prediction, gradient-extrapolation: c "
         "(default: the delay of the stage; telescoped: 1)")  # fmt: skip
-    add("--strength", type=number, metavar="X", help="delay-compensation: lambda (default: 0.04)")
+    add("--strength", type=number, metavar="X", help="delay-compensation: lambda (default: 0.04, adaptive "
+        "2)")  # fmt: skip
     add("--adaptive", action="store_true", help="delay-compensation: lambda over the gradients' running size")
     add("--anneal-steps", type=integer(1), metavar="K", help="lr-discount: steps until the rate is whole (default: "
         "all)")  # fmt: skip
@@ -200,6 +201,8 @@ def config_of(args: argparse.Namespace) -> TrainConfig:
     )
     # What depends on the depth where it is not given is part of the record.
     args.microbatches, args.tau = config.plan.microbatches, getattr(config.settled, "tau", None)
+    if args.correction == "lr-discount":
+        args.anneal_steps = args.anneal_steps or config.steps
     if args.check_oracle:
         check_oracle_knows(args.schedule)
         if config.sums_reordered and config.dtype != "float64":

@@ -174,7 +174,7 @@ def run_oracle(
         if corrector is not None and not skip:
             y = corrector.stepped(x)
             for name, g in corrector.gradient(gradient, x).items():
-                parameters[name].grad = g
+                parameters[name].grad = g.clone()
         _load(parameters, y)
         if skip:
             result.skipped.append(k)

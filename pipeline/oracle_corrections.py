@@ -27,7 +27,7 @@ class OracleCorrection:
     tau: Sequence[int]
     form: str = "extrapolate"
     coefficient: float | None = None
-    strength: float = 0.04
+    strength: float | None = None
     adaptive: bool = False
     anneal_steps: int = 1
 
@@ -73,11 +73,12 @@ class Corrector:
             return g + (change if self._c(name) == 1 else change * self._c(name))
         if rule.name == "delay-compensation":
             moved = x - self.earlier.get(name, [x])[0]
-            strength: float | Tensor = rule.strength
+            given = rule.strength if rule.strength is not None else 2.0 if rule.adaptive else 0.04
+            strength: float | Tensor = given
             if rule.adaptive:
                 old = self.squares.get(name, torch.zeros_like(g))
                 self.squares[name] = 0.95 * old + (1 - 0.95) * (g * g)
-                strength = rule.strength / torch.sqrt(self.squares[name] + 1e-7)
+                strength = given / torch.sqrt(self.squares[name] + 1e-7)
             return g + strength * (g * g) * moved
         return g
 

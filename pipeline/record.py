@@ -268,11 +268,12 @@ def _against_oracle(config: TrainConfig, text: bytes, result: RunResult) -> dict
     from pipeline.oracle import largest_difference
     from pipeline.training import train_oracle
 
-    oracle = train_oracle(config, text).snapshots
-    same = {k: oracle[k] for k in result.snapshots if k in oracle}
-    found: dict[str, Any] = {"max_abs_diff": largest_difference(result.snapshots, same)[0], "allowed_diff": 0.0}
+    found_oracle = train_oracle(config, text)
+    same = {k: found_oracle.snapshots[k] for k in result.snapshots if k in found_oracle.snapshots}
+    mine, same = result.snapshots | {-1: result.solution}, same | {-1: found_oracle.solution}
+    found: dict[str, Any] = {"max_abs_diff": largest_difference(mine, same)[0], "allowed_diff": 0.0}
     if config.sums_reordered:
-        found["max_relative_diff"] = largest_difference(result.snapshots, same, relative=True)[0]
+        found["max_relative_diff"] = largest_difference(mine, same, relative=True)[0]
         found["allowed_diff"] = REORDERED
     return found
 

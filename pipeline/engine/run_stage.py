@@ -23,6 +23,7 @@ from pipeline.engine.transport import Direction
 from pipeline.errors import InputError
 from pipeline.models.gpt import partition
 from pipeline.models.stack import LayerStack
+from pipeline.optim.wrapper import Wrapper
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,10 @@ def run_stage(
     optimizer, fresh = None, {}
     if any(handle.requires_grad for handle in store.handles.values()):
         optimizer = job.optimizer(list(store.handles.items()))
+        if isinstance(optimizer, Wrapper) and optimizer.skip_nonfinite:
+            raise InputError(
+                "optimizer: skip_nonfinite of a wrapper decides for one stage; allowed is Job(skip_nonfinite=True)"
+            )
         if job.checkpoints is not None:
             fresh = fresh_settings(optimizer, store)
     exchange = BatchExchange(

@@ -1,7 +1,7 @@
 """What one stage of a run keeps, under the names of the whole model: flat, so that another partition finds its own.
 
     weights/<version>/<name>    master/<name>    state/<name>/<key>/...    group/<name>    fresh/<name>
-    extra/<wrapper>/...         losses           norms    skipped          rng/<stage>     rng-cuda/<stage>
+    kept/<name>/<wrapper>       extra/<wrapper>/...    losses    norms    skipped    rng/<stage>    rng-cuda/<stage>
 
 Dicts, lists and tuples of an optimizer's state are opened, to any depth. What is no tensor becomes the bytes of its
 JSON, or is refused: nothing changes its type on the way, and loading it runs no code. A tensor keeps its strides: a
@@ -30,6 +30,7 @@ STRIDES_MARK = "|strides="
 TUPLE = "tuple"
 #: Entries of an optimizer's group that say which parameters it has.
 NAMING = {"params", "param_names"}
+PLAIN = (bool, int, float, str, type(None))
 
 
 def stage_state(stage: VersionedStage, optimizer: Optimizer | None, step: int) -> dict[str, Any]:
@@ -70,8 +71,13 @@ def optimizer_state(optimizer: Optimizer, store: VersionStore) -> dict[str, Any]
         shared = {key: value for key, value in group.items() if key not in NAMING}
         state |= {f"group/{names[position]}": shared for position in group["params"]}
     for wrapper, own in saved.items():
-        if wrapper not in ("state", "param_groups"):
-            state |= dict(_flatten(f"extra/{wrapper}", own, names))
+        if wrapper in ("state", "param_groups"):
+            continue
+        if type(own) is dict:  # settings may differ between stages, so each parameter has those of its own
+            settings = {key: value for key, value in own.items() if isinstance(value, PLAIN)}
+            state |= {f"kept/{name}/{wrapper}": settings for name in names}
+            own = {key: value for key, value in own.items() if key not in settings}
+        state |= dict(_flatten(f"extra/{wrapper}", own, names))
     return state
 
 
@@ -197,7 +203,7 @@ def belongs(key: str, store: VersionStore, stage: VersionedStage) -> bool:
         return rest.split("/", 1)[1] in store.handles
     if kind in ("master", "group", "fresh"):
         return rest in store.handles
-    if kind == "state":
+    if kind in ("state", "kept"):
         return rest.split("/", 1)[0] in store.handles
     if kind in ("rng", "rng-cuda"):
         return rest == str(stage.stage_index)
@@ -239,6 +245,11 @@ def load_optimizer(optimizer: Optimizer, store: VersionStore, flat: Mapping[str,
         )
     for wrapper in wrappers:
         saved[wrapper] = _unflatten(f"extra/{wrapper}", flat, positions)
+        kept = [flat[key] for name in names if (key := f"kept/{name}/{wrapper}") in flat]
+        if any(settings != kept[0] for settings in kept):
+            raise InputError(f"resume: parameters of one stage were saved with different settings of {wrapper}")
+        if kept:
+            saved[wrapper] |= kept[0]
     if wrappers:
         optimizer.load_state_dict(saved)
     else:

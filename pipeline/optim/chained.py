@@ -10,7 +10,7 @@ from torch.optim import Optimizer
 
 from pipeline.errors import InputError
 from pipeline.optim.parts import refuse_duplicates
-from pipeline.optim.wrapper import loss_of
+from pipeline.optim.wrapper import Wrapper, loss_of
 
 
 class Chained(Optimizer):
@@ -23,6 +23,10 @@ class Chained(Optimizer):
     def __init__(self, optimizers: Sequence[Optimizer]) -> None:
         if not optimizers:
             raise InputError("optimizers: empty; allowed is at least one torch.optim.Optimizer")
+        for part in optimizers:
+            if isinstance(part, Wrapper):
+                name = type(part).__name__
+                raise InputError(f"optimizers: a {name}; allowed is {name}(Chained([...]))")
         groups = [group for optimizer in optimizers for group in optimizer.param_groups]
         refuse_duplicates(groups)
         super().__init__(groups, {})

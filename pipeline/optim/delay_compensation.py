@@ -21,7 +21,8 @@ from pipeline.optim.wrapper import Wrapper, check_number, check_tau, parameters_
 class DelayCompensation(Wrapper):
     """`base_optimizer`, given compensated gradients; tau weight-sized buffers, and one more if adaptive.
 
-    tau: delay of the gradients, integer >= 0; 0 is bit-identical to the base. strength: lambda or lambda_0, >= 0.
+    tau: delay of the gradients, integer >= 0; 0 is bit-identical to the base. strength: lambda or lambda_0, >= 0
+    (None: 0.04, and 2 if adaptive).
     decay: r in [0, 1]; eps > 0. After step() a parameter's .grad is the gradient that was given.
     Raises InputError, naming the field, for a bad value.
     """
@@ -32,7 +33,7 @@ class DelayCompensation(Wrapper):
         self,
         base_optimizer: Optimizer,
         tau: int = 1,
-        strength: float = 0.04,
+        strength: float | None = None,
         adaptive: bool = False,
         decay: float = 0.95,
         eps: float = 1e-7,
@@ -41,7 +42,8 @@ class DelayCompensation(Wrapper):
         skip_nonfinite: bool = False,
     ) -> None:
         self.tau = check_tau(tau)
-        self.strength = check_number("strength", strength)
+        own = 2.0 if adaptive else 0.04
+        self.strength = own if strength is None else check_number("strength", strength)
         self.adaptive = bool(adaptive)
         self.decay = check_number("decay", decay, most=1.0)
         self.eps = check_number("eps", eps, least=1e-300)
@@ -79,7 +81,7 @@ class DelayCompensation(Wrapper):
 
     def _remember(self) -> None:
         for p in parameters_of(self):
-            if p.requires_grad:
+            if p.requires_grad or p in self.past:
                 self.past[p] = [*self.past.get(p, []), p.detach().clone()][-self.tau :]
 
     def _pass_by(self) -> None:

@@ -6,7 +6,7 @@ the newer ones are kept here. Every call of step() is a step; the first 1 + tau 
 
     optimizer = Delayed(torch.optim.AdamW(model.parameters()), tau=2)
     ...                                   # loss.backward(); optimizer.step(): as always
-    with optimizer.newest_weights():      # for what is not a gradient
+    with optimizer.solution_weights():    # for what is not a gradient
         evaluate(model)
 
 A pipeline's stage with that delay makes the same numbers, bit for bit.
@@ -14,14 +14,15 @@ A pipeline's stage with that delay makes the same numbers, bit for bit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
+from pipeline.errors import InputError
 from pipeline.optim.wrapper import Wrapper, check_tau, parameters_of
 
 
@@ -30,9 +31,10 @@ class Delayed(Wrapper):
 
     base: any torch optimizer, a corrected one included: Delayed(ErrorFeedback(base, tau), tau).
     tau: delay in optimizer steps, integer >= 0; tau = 0 is bit-identical to `base`.
-    The weights are this wrapper's: what else changes them does so inside `newest_weights`. A parameter that joins later
-    counts its delay from then. A step left out for its gradient is a step with x_{k+1} = x_k; one that a grad scaler
-    leaves out has never been.
+    The weights are this wrapper's: what else changes them does so inside `solution_weights` or `newest_weights`, where
+    no step is taken and nothing saved or loaded. A parameter that joins later counts its delay from then; one that is
+    frozen later is up to date tau steps after that. A step left out for its gradient is a step with x_{k+1} = x_k; one
+    that a grad scaler leaves out has never been.
     Raises InputError for a bad tau.
     """
 
@@ -76,11 +78,41 @@ class Delayed(Wrapper):
         """x_k in the order of the parameters: the tensors themselves, to be read only, until the next step."""
         return [self.newer[p][-1] if self.newer.get(p) and not self._inside else p for p in parameters_of(self)]
 
+    def solution_weights(self) -> AbstractContextManager[None]:
+        return self._both(self.base) if isinstance(self.base, Wrapper) else self.newest_weights()
+
+    @contextmanager
+    def _both(self, base: Wrapper) -> Iterator[None]:
+        with self.newest_weights(), base.solution_weights():
+            yield
+
     def virtual_parameters(self) -> list[Tensor]:
-        """The corrected optimizer's y_k, see `ErrorFeedback`."""
+        """The corrected optimizer's y_k, see `ErrorFeedback`. Raises InputError where there is no such optimizer."""
+        inside: Any = self.base
+        while isinstance(inside, Wrapper) and not hasattr(inside, "virtual_parameters"):
+            inside = inside.base
+        if not hasattr(inside, "virtual_parameters"):
+            raise InputError(f"virtual_parameters: {type(self.base).__name__}; allowed with an ErrorFeedback inside")
         with self.newest_weights():
-            found: list[Tensor] = self.base.virtual_parameters()  # type: ignore[attr-defined]
+            found: list[Tensor] = inside.virtual_parameters()
             return found
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
+        """One step, see the class. Returns the closure's value."""
+        self._refuse_inside("step")
+        return super().step(closure)
+
+    def state_dict(self) -> dict[str, Any]:
+        self._refuse_inside("state_dict")
+        return super().state_dict()
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self._refuse_inside("load_state_dict")
+        super().load_state_dict(state_dict)
+
+    def _refuse_inside(self, what: str) -> None:
+        if self._inside:
+            raise InputError(f"{what}: called inside newest_weights or solution_weights; allowed is outside of them")
 
     def _advance(self) -> None:
         self._move(self.base.step)
@@ -90,7 +122,7 @@ class Delayed(Wrapper):
 
     def _move(self, step: Any) -> None:
         """x_{k+1} from x_k; the parameters go on to x_{(k+1-tau)+}."""
-        trained = [p for p in parameters_of(self) if p.requires_grad]
+        trained = [p for p in parameters_of(self) if p.requires_grad or self.newer.get(p)]
         full = [p for p in trained if len(self.newer.get(p, ())) == self.tau]
         waiting = [p for p in trained if len(self.newer.get(p, ())) < self.tau]
         first = [p.detach().clone() for p in waiting]  # x_0, which the next gradient is taken at, too

@@ -110,14 +110,15 @@ class ErrorFeedback(Wrapper):
         virtual = []
         with self.newest_weights():
             for p in parameters_of(self):
-                y = self.masters.copies.get(p, p).detach().clone()
+                y = self._full(p).detach().clone()
                 for U in self.history.get(p, []):
                     y -= self.coefficient * U.to(y.dtype)
                 virtual.append(y)
         return virtual
 
     def _settings(self) -> dict[str, Any]:
-        return {"tau": self.tau, "form": self.form, "coefficient": self.coefficient}
+        settings = {"tau": self.tau, "form": self.form, "coefficient": self.coefficient}
+        return settings | {"state_dtype": str(self.state_dtype)}
 
     def _own_state(self) -> dict[str, Any]:
         return {"history": self._by_number(self.history)}

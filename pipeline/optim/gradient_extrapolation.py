@@ -52,17 +52,18 @@ class GradientExtrapolation(Wrapper):
 
     def _advance(self) -> None:
         given = [(p, p.grad) for p in parameters_of(self) if p.grad is not None]
-        for p, g in given:
-            if p in self.last:
-                change = g - self.last[p]
+        for p, g in given:  # the base gets a tensor of its own: some write into it
+            last, self.last[p] = self.last.get(p), g.detach().clone()
+            if last is None:
+                p.grad = g.detach().clone()
+            else:
+                change = g - last
                 p.grad = g + (change if self.coefficient == 1 else change * self.coefficient)
         try:
             self.base.step()
         finally:
             for p, g in given:
                 p.grad = g
-        for p, g in given:
-            self.last[p] = g.detach().clone()
 
     def _settings(self) -> dict[str, Any]:
         return {"tau": self.tau, "coefficient": self.coefficient}

@@ -28,12 +28,15 @@ from torch.optim import Optimizer
 from pipeline.errors import InputError
 from pipeline.optim.layer_norms import NORMS, check_norm, inexactness, weighted_dual, weighted_norm
 from pipeline.optim.polar import ITERATION_DTYPES, POLARS, exact_polar, newton_schulz
-from pipeline.optim.wrapper import loss_of
+from pipeline.optim.wrapper import check_number, loss_of
 
 STARTS = ("zero", "gradient")
 _MATRIX_NORMS = ("spectral", "row-l2")
 #: Settings that came later than the others, with what was done before.
 _LATER = {"polar": "exact", "iteration_dtype": "bfloat16", "measure": False}
+#: What a group may have: these settings, and what schedulers add.
+_KNOWN = {"params", "param_names", "initial_lr", "max_lr", "min_lr", "lr", "alpha", "norm", "nesterov", "weight",
+          "momentum_start", *_LATER}  # fmt: skip
 
 
 def lmo_direction(m: Tensor, norm: str, polar: str = "exact", iteration_dtype: str = "bfloat16") -> Tensor:
@@ -235,12 +238,15 @@ def _check_choice(field: str, value: Any, allowed: tuple[str, ...]) -> None:
 
 
 def _check_group(group: dict[str, Any]) -> None:
-    if not 0 <= group["lr"] < float("inf"):
-        raise InputError(f"lr: {group['lr']!r}; allowed is a finite number >= 0")
-    if not 0 < group["alpha"] <= 1:
+    for name in set(group) - _KNOWN:
+        raise InputError(f"params: a group has {name!r}; allowed are {', '.join(sorted(_KNOWN))}")
+    check_number("lr", group["lr"])
+    if check_number("alpha", group["alpha"], most=1.0) == 0:
         raise InputError(f"alpha: {group['alpha']!r}; allowed is 0 < alpha <= 1")
-    if not 0 < group["weight"] < float("inf"):
+    if check_number("weight", group["weight"]) == 0:
         raise InputError(f"weight: {group['weight']!r}; allowed is a finite number > 0")
+    if not isinstance(group["nesterov"], bool):
+        raise InputError(f"nesterov: {group['nesterov']!r}; allowed are True, False")
     _check_choice("norm", group["norm"], NORMS)
     _check_choice("momentum_start", group["momentum_start"], STARTS)
     _check_choice("polar", group["polar"], POLARS)

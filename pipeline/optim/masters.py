@@ -31,6 +31,11 @@ class Masters:
         self.dtype = dtype
         self.copies: dict[Tensor, Tensor] = {}
 
+    def current(self, p: Tensor) -> Tensor | None:
+        """The copy of p, if it has one that nobody has passed by."""
+        copy = self.copies.get(p)
+        return copy if copy is not None and torch.equal(copy.to(p.dtype), p) else None
+
     @contextmanager
     def in_place_of(self, parameters: Iterable[Tensor]) -> Iterator[None]:
         """Inside, the parameters with a gradient or a copy are their copies."""
@@ -39,8 +44,8 @@ class Masters:
         own = [(p, p.data, p.grad) for p in low]
         try:
             for p, storage, gradient in own:
-                copy = self.copies.get(p)
-                if copy is None or not torch.equal(copy.to(storage.dtype), storage):
+                copy = self.current(p)
+                if copy is None:
                     copy = storage.to(self.dtype)
                 p.grad = None  # a gradient has its parameter's dtype
                 p.data = copy

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AnySet
 from typing import Any
@@ -15,6 +16,7 @@ Named = list[tuple[str, Parameter]]
 PARTS = ("hidden", "embedding", "head", "vector", "other")
 DECAY = 0.1  # decoupled, on matrices; vectors have none
 _EMBEDDING = ("embed", "wte", "wpe")
+_HEAD = re.compile(r"(^|[._])head(\d*)([._]|$)")  # head, lm_head, head1; not multihead
 
 
 def split_parameters(
@@ -22,7 +24,7 @@ def split_parameters(
 ) -> dict[str, Named]:
     """Every trainable parameter in exactly one of "hidden", "embedding", "head", "vector", "other".
 
-    vector: fewer than two dimensions; embedding: the name contains embed, wte or wpe; head: it contains head;
+    vector: fewer than two dimensions; embedding: the name contains embed, wte or wpe; head: one of its words is head;
     hidden: every other matrix; other: more than two dimensions (convolution kernels).
     assign: name -> part, for parameters that the names would put elsewhere.
     Frozen parameters are in none; a parameter listed twice (tied weights) counts once, under its first name.
@@ -34,7 +36,12 @@ def split_parameters(
     parts: dict[str, Named] = {part: [] for part in PARTS}
     seen: dict[int, str] = {}
     left = dict(assign or {})
-    for name, p in named_parameters:
+    for item in named_parameters:
+        if not (isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str)):
+            raise InputError(
+                f"named_parameters: {type(item).__name__}; allowed are pairs (name, parameter) of named_parameters()"
+            )
+        name, p = item
         wanted = left.pop(name, None)
         if not p.requires_grad or id(p) in seen:
             continue
@@ -52,7 +59,7 @@ def _rule(name: str, p: Parameter) -> str:
         return "vector"
     if any(word in name.lower() for word in _EMBEDDING):
         return "embedding"
-    if "head" in name.lower():
+    if _HEAD.search(name.lower()):
         return "head"
     return "hidden" if p.ndim == 2 else "other"
 

@@ -13,6 +13,8 @@ used here, so that any optimizer will do; decay is part of it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -26,7 +28,8 @@ class WeightPrediction(Wrapper):
     """`base_optimizer` whose parameters are predictions; the weights are kept here: one weight-sized buffer.
 
     tau: integer >= 0; 0 is bit-identical to the base. coefficient: c, a number >= 0; None: tau.
-    `solution` gives y, which is what has been trained. Raises InputError, naming the field, for a bad value.
+    `solution` and `solution_weights` give y, which is what has been trained; other changes of the parameters are lost.
+    Raises InputError, naming the field, for a bad value.
     """
 
     KEY = "weight_prediction"
@@ -66,10 +69,27 @@ class WeightPrediction(Wrapper):
             y.copy_(p)
             p.add_(U if self.coefficient == 1 else U * self.coefficient)
 
-    @torch.no_grad()
-    def solution(self) -> list[Tensor]:
+    @contextmanager
+    def solution_weights(self) -> Iterator[None]:
+        """Inside, the parameters are y; what is changed there moves the prediction with it."""
         with self.newest_weights():
-            return [self.weights.get(p, p).detach().clone() for p in parameters_of(self)]
+            moved = [p for p in parameters_of(self) if p in self.weights]
+            seen = [(p.detach().clone(), self.weights[p].to(p.dtype)) for p in moved]
+            with torch.no_grad():
+                for p, (_, y) in zip(moved, seen, strict=True):
+                    p.copy_(y)
+            try:
+                yield
+            finally:
+                with torch.no_grad():
+                    for p, (prediction, y) in zip(moved, seen, strict=True):
+                        if not torch.equal(p, y):
+                            self.weights[p].copy_(p)
+                            prediction += p.detach() - y
+                        p.copy_(prediction)
+
+    def _full(self, p: Tensor) -> Tensor:
+        return self.weights.get(p, super()._full(p))
 
     def _settings(self) -> dict[str, Any]:
         return {"tau": self.tau, "coefficient": self.coefficient}

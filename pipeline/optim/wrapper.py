@@ -11,9 +11,11 @@ which changes the next step.
 from __future__ import annotations
 
 import warnings
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from numbers import Integral, Real
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -21,6 +23,10 @@ from torch.optim import Optimizer
 
 from pipeline.errors import InputError
 from pipeline.optim.masters import Masters
+from pipeline.optim.parts import refuse_duplicates
+
+#: Entries of an optimizer's state that are as large as their parameter, in torch and in most libraries.
+PARAMETER_SHAPED = ("momentum", "momentum_buffer", "exp_avg", "exp_avg_sq")
 
 
 def parameters_of(optimizer: Optimizer) -> Iterator[Tensor]:
@@ -45,6 +51,16 @@ def check_same_parameters(optimizer: Optimizer, saved: dict[str, Any]) -> None:
     groups = saved.get("param_groups")
     if groups is None:
         raise InputError("state_dict: the key 'param_groups' is missing; allowed is a state_dict()")
+    sizes, theirs_sizes = ([len(g["params"]) for g in gs] for gs in (optimizer.param_groups, groups))
+    if sizes != theirs_sizes:
+        raise InputError(f"state_dict: groups of {theirs_sizes} parameters, this optimizer has {sizes}")
+    for p, number in zip(parameters_of(optimizer), (n for g in groups for n in g["params"]), strict=True):
+        for key, value in saved["state"].get(number, {}).items():
+            if key in PARAMETER_SHAPED and isinstance(value, Tensor) and value.shape != p.shape:
+                raise InputError(
+                    f"state_dict: {key} of parameter {number} was saved with shape {tuple(value.shape)}, this one has "
+                    f"{tuple(p.shape)}"
+                )
     for number, (mine, theirs) in enumerate(zip(optimizer.param_groups, groups, strict=False)):
         names, others = mine.get("param_names"), theirs.get("param_names")
         if names is None or others is None or list(names) == list(others):
@@ -88,6 +104,9 @@ class Wrapper(Optimizer):
 
     KEY = "wrapper"  # the wrapper's key in a checkpoint
     OUTERMOST = False  # whether nothing may be wrapped around it
+    KINDS: ClassVar[list[str]] = []  # keys of all wrappers
+    #: Pairs that cannot be in one stack: a prediction is not where the other believes the weights to be.
+    EXCLUSIVE = ({"weight_prediction", "error_feedback"}, {"weight_prediction", "delay_compensation"})
 
     def __init__(
         self, base: Optimizer, skip_nonfinite: bool = False, master_dtype: torch.dtype | None = torch.float32
@@ -96,18 +115,42 @@ class Wrapper(Optimizer):
             raise InputError(f"base_optimizer: {type(base).__name__}; allowed is a torch.optim.Optimizer")
         if isinstance(base, torch.optim.LBFGS):
             raise InputError("base_optimizer: LBFGS; allowed are optimizers that take one gradient a step")
-        if getattr(base, "OUTERMOST", False):
-            outer, inner = type(base).__name__, type(self).__name__
-            raise InputError(f"base_optimizer: a {outer}; allowed is {outer}({inner}(base, tau), tau)")
+        if not isinstance(skip_nonfinite, bool):
+            raise InputError(f"skip_nonfinite: {skip_nonfinite!r}; allowed are True and False")
+        self._check_inside(base)
+        refuse_duplicates(base.param_groups)
         super().__init__(base.param_groups, base.defaults)
-        self.base = base
+        self.base: Optimizer = base
         self.skip_nonfinite = skip_nonfinite
         self.skipped_steps = 0
         self.masters = Masters(master_dtype)
-        self._outer: Wrapper | None = None
+        self._outer: weakref.ref[Wrapper] | None = None
         self._share()
         if isinstance(base, Wrapper):
-            base._outer = self
+            base._outer = weakref.ref(self)
+            # One decides, the outermost: what an inner one left out, its neighbours would not.
+            self.skip_nonfinite, base.skip_nonfinite = skip_nonfinite or base.skip_nonfinite, False
+
+    def _check_inside(self, base: Optimizer) -> None:
+        """Refuse what would be another method than it looks: two of a kind, or two that both place the weights."""
+        mine, inside = type(self), base
+        while isinstance(inside, Wrapper):
+            other = type(inside).__name__
+            if type(inside) is mine:
+                raise InputError(f"base_optimizer: has a {other} inside; allowed is one of a kind")
+            if inside.OUTERMOST:
+                raise InputError(f"base_optimizer: a {other}; allowed is {other}({mine.__name__}(base, tau), tau)")
+            moved = inside.KEY == "weight_prediction" and not self.OUTERMOST
+            if moved or {inside.KEY, self.KEY} in self.EXCLUSIVE:
+                raise InputError(
+                    f"base_optimizer: has a {other} inside; allowed is WeightPrediction around all but a Delayed, and "
+                    "not with ErrorFeedback or DelayCompensation"
+                )
+            inside = inside.base
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        Wrapper.KINDS.append(cls.KEY)
 
     def _share(self) -> None:
         """One list of groups and one state, the base's."""
@@ -117,15 +160,23 @@ class Wrapper(Optimizer):
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         if "base" in self.__dict__:
             self.base.add_param_group(param_group)
-            self.param_groups = self.base.param_groups
+            self._share()
+            refuse_duplicates(self.param_groups)
         else:  # called by Optimizer.__init__
             super().add_param_group(param_group)
 
     def __getstate__(self) -> dict[str, Any]:
         return super().__getstate__() | {key: self.__dict__[key] for key in self._attributes()}
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.__dict__.setdefault("_outer", None)
+        base = self.__dict__.get("base")
+        if isinstance(base, Wrapper):
+            base._outer = weakref.ref(self)
+
     def _attributes(self) -> list[str]:
-        return ["base", "skip_nonfinite", "skipped_steps", "masters", "_outer"]
+        return ["base", "skip_nonfinite", "skipped_steps", "masters"]
 
     @property
     def acts(self) -> bool:
@@ -137,16 +188,32 @@ class Wrapper(Optimizer):
 
         The same as outside, unless a `Delayed` is around.
         """
-        return nullcontext() if self._outer is None else self._outer.newest_weights()
+        outer = None if self._outer is None else self._outer()
+        return nullcontext() if outer is None else outer.newest_weights()
+
+    def solution_weights(self) -> AbstractContextManager[None]:
+        """Inside, the parameters are what has been trained, and may be changed: the newest weights, unless the method
+        trains another point than the one where gradients are taken."""
+        return self.base.solution_weights() if isinstance(self.base, Wrapper) else self.newest_weights()
 
     @torch.no_grad()
     def solution(self) -> list[Tensor]:
-        """The weights that have been trained, in the order of the parameters: the newest ones, unless the method says
-        that it trains another point than the one where gradients are taken."""
-        if isinstance(self.base, Wrapper):
-            return self.base.solution()
-        with self.newest_weights():
-            return [p.detach().clone() for p in parameters_of(self)]
+        """What has been trained, in the order of the parameters, in full precision where weights are half."""
+        with self.solution_weights():
+            return [self._full(p).detach().clone() for p in parameters_of(self)]
+
+    def _full(self, p: Tensor) -> Tensor:
+        """p, or its full-precision copy if this wrapper or another of the stack has one."""
+        top: Wrapper = self
+        while top._outer is not None and (outer := top._outer()) is not None:
+            top = outer
+        inside: Optimizer = top
+        while isinstance(inside, Wrapper):
+            copy = inside.masters.current(p)
+            if copy is not None:
+                return copy
+            inside = inside.base
+        return p
 
     # -- checkpoint
 
@@ -160,6 +227,11 @@ class Wrapper(Optimizer):
     def _settings(self) -> dict[str, Any]:
         """What must be the same for a checkpoint to fit, JSON-ready."""
         raise NotImplementedError
+
+    def _all_settings(self) -> dict[str, Any]:
+        """With what the wrapper is around, since two in another order are another method, and the copies' dtype."""
+        around = self.base.KEY if isinstance(self.base, Wrapper) else type(self.base).__name__
+        return self._settings() | {"around": around, "master_dtype": str(self.masters.dtype)}
 
     def _by_number(self, values: Mapping[Tensor, Any]) -> dict[int, Any]:
         """Copies for a checkpoint: position of a parameter -> its tensor or list of tensors."""
@@ -186,7 +258,7 @@ class Wrapper(Optimizer):
 
     def _check(self, own: Mapping[str, Any]) -> None:
         """Refuse a part that was saved with other settings, or tensors of other shapes."""
-        for name, value in self._settings().items():
+        for name, value in self._all_settings().items():
             if own.get(name) != value:
                 raise InputError(f"{name}: saved with {own.get(name)!r}, this one has {value!r}")
         parameters = list(parameters_of(self))
@@ -210,7 +282,7 @@ class Wrapper(Optimizer):
         for hook in self._optimizer_state_dict_pre_hooks.values():
             hook(self)
         saved = dict(self.base.state_dict())
-        own = self._settings() | self._own_state() | {"skipped_steps": self.skipped_steps}
+        own = self._all_settings() | self._own_state() | {"skipped_steps": self.skipped_steps}
         saved[self.KEY] = own | {"masters": self._by_number(self.masters.copies)}
         for post in self._optimizer_state_dict_post_hooks.values():
             changed = post(self, saved)
@@ -222,6 +294,8 @@ class Wrapper(Optimizer):
 
         Raises InputError if the wrapper's part is missing or belongs to another delay, form, shape or order.
         """
+        if not isinstance(state_dict, Mapping):
+            raise InputError(f"state_dict: {type(state_dict).__name__}; allowed is a state_dict()")
         for hook in self._optimizer_load_state_dict_pre_hooks.values():
             changed = hook(self, state_dict)
             state_dict = state_dict if changed is None else changed
@@ -239,6 +313,9 @@ class Wrapper(Optimizer):
             post(self)
 
     def _load_base(self, saved: dict[str, Any]) -> None:
+        for kind in Wrapper.KINDS:
+            if kind in saved:
+                raise InputError(f"state_dict: was saved with {kind!r} around the optimizer, which is not there now")
         load_exactly(self.base, saved)
 
     # -- step
@@ -279,7 +356,10 @@ class Wrapper(Optimizer):
         if not self.skip_nonfinite:
             return True
         for p in parameters_of(self):
-            if p.grad is not None and not bool(torch.isfinite(p.grad).all()):
+            if p.grad is None:
+                continue
+            g = p.grad.coalesce().values() if p.grad.is_sparse else p.grad
+            if not bool(torch.isfinite(g).all()):
                 self.skipped_steps += 1
                 warnings.warn(
                     f"{type(self).__name__}: gradient not finite, step left out (no. {self.skipped_steps})",
@@ -292,14 +372,14 @@ class Wrapper(Optimizer):
 
 def check_tau(tau: int) -> int:
     """tau as an int; InputError unless it is an integer >= 0."""
-    if isinstance(tau, bool) or not isinstance(tau, int) or tau < 0:
+    if isinstance(tau, bool) or not isinstance(tau, Integral) or tau < 0:
         raise InputError(f"tau: {tau!r}; allowed is an integer >= 0 (optimizer steps)")
-    return tau
+    return int(tau)
 
 
 def check_number(name: str, value: float, least: float = 0.0, most: float = float("inf")) -> float:
     """A finite number in [least, most]. Raises InputError naming the field."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
+    number = isinstance(value, Real) and not isinstance(value, bool)
     if not number or not least <= value <= most or value == float("inf"):
         allowed = f">= {least:g}" if most == float("inf") else f"from {least:g} to {most:g}"
         raise InputError(f"{name}: {value!r}; allowed is a finite number {allowed}")

@@ -5,12 +5,15 @@ from __future__ import annotations
 import pytest
 import torch
 
+from pipeline.engine.checkpoint import folder_of
+from pipeline.engine.job import Checkpoints
 from pipeline.errors import InputError
 from pipeline.models.gpt import GPTConfig
-from pipeline.optim import Delayed
+from pipeline.optim import Delayed, ErrorFeedback
 from pipeline.optim.corrections import CORRECTIONS, CorrectionOptions
 from pipeline.oracle import largest_difference
 from pipeline.training import TrainConfig, train, train_oracle
+from tests.pipeline.toys import toy_job
 
 TEXT = bytes((i * i + 3 * i) % 251 for i in range(6000))
 STEPS = 7
@@ -90,6 +93,32 @@ def test_the_wrapper_without_a_pipeline_equals_the_oracle(tau, optimizer, correc
     assert largest_difference({0: found}, {0: oracle.solution}) == (0.0, "")
     assert path[STEPS].keys() == found.keys()
     assert (largest_difference({0: found}, {0: path[STEPS]})[0] > 0) == (correction == "weight-prediction")
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("schedule", ["pipedream", "pipedream-2bw"])
+def test_every_correction_goes_on_from_a_checkpoint(workers, tmp_path, schedule):
+    """PipeDream's stages have delays of their own, so what a correction is set to differs between them."""
+    for number in range(len(OPTIONS)):
+        if schedule == "pipedream-2bw" and number not in (1, 3, 6):
+            continue
+        run = config(schedule, 3, 2 if schedule == "pipedream-2bw" else 1, *OPTIONS[number])
+        root = tmp_path / f"{number}"
+        whole = workers(3).run(run.job(TEXT, Checkpoints(str(root), 2, keep=9)))
+        rest = workers(3).run(run.job(TEXT, resume=str(folder_of(root, 4))))
+        later = {k: weights for k, weights in whole.snapshots.items() if k > 4}
+        assert largest_difference(rest.snapshots, later) == (0.0, ""), NAMES[number]
+        assert largest_difference({0: rest.solution}, {0: whole.solution}) == (0.0, ""), NAMES[number]
+
+
+@pytest.mark.processes
+def test_a_job_has_no_optimizer_that_leaves_out_steps_by_itself(workers):
+    with pytest.raises(InputError, match=r"skip_nonfinite of a wrapper .* allowed is Job\(skip_nonfinite=True\)"):
+        workers(2).run(toy_job(optimizer=skipping))
+
+
+def skipping(named):
+    return ErrorFeedback(torch.optim.SGD([p for _, p in named], lr=0.1), 1, skip_nonfinite=True)
 
 
 def in_order(optimizer: Delayed, named) -> list[torch.Tensor]:

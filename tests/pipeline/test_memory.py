@@ -181,7 +181,7 @@ def test_the_buffers_of_a_correction_are_those_that_it_keeps(kept, tau):
     measured = sum(t.numel() * t.element_size() for t in tensors_in(optimizer.state_dict()[optimizer.KEY]))
     weights = sum(p.numel() * p.element_size() for p in model.parameters())
     schedule = make_schedule("uniform", 1, 1, tau=tau)
-    sizes = with_correction(Sizes(weights), schedule, delay_summary(schedule)["optimizer_step_delay"], kept)
+    sizes = with_correction(Sizes(weights, weights), schedule, delay_summary(schedule)["optimizer_step_delay"], kept)
     assert memory(schedule, sizes)[0].correction == measured == weights * kept.count(tau)
 
 
@@ -201,22 +201,22 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
 
 
 def test_a_correction_is_counted_where_the_optimizer_is():
-    # PipeDream, 10 bytes of weights a stage: delays 3 2 1 0.
+    # PipeDream, 100 bytes of gradients a stage: delays 3 2 1 0.
     schedule = make_schedule("pipedream", 4)
     telescoped, one = (
         with_correction(SIZES, schedule, [3, 2, 1, 0], CorrectionBuffers("error-feedback", form))
         for form in ("telescoped", "extrapolate")
     )
-    assert [d.correction for d in memory(schedule, telescoped)] == [30, 20, 10, 0]
-    assert [d.correction for d in memory(schedule, one)] == [10, 10, 10, 0]
+    assert [d.correction for d in memory(schedule, telescoped)] == [300, 200, 100, 0]
+    assert [d.correction for d in memory(schedule, one)] == [100, 100, 100, 0]
     assert [a.total - b.total for a, b in zip(memory(schedule, one), memory(schedule, SIZES), strict=True)] == [
-        10, 10, 10, 0
+        100, 100, 100, 0
     ]  # fmt: skip
     amdp = make_schedule("amdp", 8, 8)
     delays = delay_summary(amdp)["optimizer_step_delay"]
-    # 5 bytes a stage; the copy that steps keeps them, on one device each.
+    # 50 bytes a stage; the copy that steps keeps them, on one device each.
     found = memory(amdp, with_correction(SIZES, amdp, delays, CorrectionBuffers("error-feedback", "telescoped")))
-    assert sum(device.correction for device in found) == 5 * sum(delays)
+    assert sum(device.correction for device in found) == 50 * sum(delays)
     for settings, message in (
         (("error-feedback", "both"), "^form: 'both'; allowed are extrapolate, telescoped$"),
         (("both",), "^correction: 'both'; allowed are none, error-feedback"),

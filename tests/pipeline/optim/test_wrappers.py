@@ -285,8 +285,8 @@ def test_nonfinite_gradient_is_left_out_and_counted():
         assert equal([ps], [path[max(k + 1 - tau, 0)]])
     assert a.skipped_steps == 1
     assert a.state_dict()["delayed"]["skipped_steps"] == 1
-    inner = Delayed(ErrorFeedback(BASES["adamw"](parameters()), tau, skip_nonfinite=True), tau)
-    assert not inner.skip_nonfinite
+    hoisted = Delayed(ErrorFeedback(BASES["adamw"](parameters()), tau, skip_nonfinite=True), tau)
+    assert hoisted.skip_nonfinite and not hoisted.base.skip_nonfinite
 
 
 def test_grad_scaler_skips_like_a_reference_without_that_step():
