@@ -24,6 +24,7 @@ UNITS: dict[str, tuple[int, int]] = {  # text -> (power of f, power of x)
     "x": (0, 1),
     "f/x": (1, -1),
     "f/x^2": (1, -2),
+    "f^2/x^2": (2, -2),
     "x^2/f": (-1, 2),
     "t": (0, 0),  # time on the clock of a schedule, which no bound contains
 }
@@ -165,9 +166,18 @@ _ALL = [
         "alpha", r"\alpha", "1", Domain(0.0, 1.0, open_low=True), "weight of a new gradient in the momentum"
     ),
     Quantity("beta", r"\beta", "1", Domain(0.0, 1.0, open_high=True), "momentum, 1 - alpha"),
+    Quantity("gamma", r"\gamma", "x^2/f", POSITIVE, "step size: what multiplies a gradient"),
     Quantity("tau", r"\tau", "1", NATURAL, "gradient delay in optimizer steps"),
     Quantity("K", "K", "1", COUNT, "number of steps"),
     Quantity("k", "k", "1", NATURAL, "index of a step, from 0"),
+    Quantity("M", "M", "1", COUNT, "microbatches processed, with a step of every stage after each"),
+    Quantity("H", "H", "1", COUNT, "local steps between two averages in LocalSGD"),
+    Quantity(
+        "delta_max", r"\delta_{\max}", "1", NATURAL, "largest block-update delay", "block-update-delay"
+    ),
+    Quantity(
+        "theta", r"\theta", "1", POSITIVE, "split of a squared sum: |u + v|^2 <= (1+theta)|u|^2 + (1+1/theta)|v|^2"
+    ),
     Quantity("c", "c", "1", NONNEGATIVE, "coefficient of the error-feedback correction"),
     Quantity("S", "S", "1", COUNT, "number of pipeline stages"),
     Quantity("m", "m", "1", COUNT, "microbatches per optimizer step"),
@@ -187,6 +197,15 @@ _ALL = [
         NONNEGATIVE,
         "Frobenius standard deviation of a gradient sample",
         "gradient-noise",
+    ),
+    Quantity(
+        "sigma_b", r"\sigma_b", "f/x", NONNEGATIVE, "standard deviation of one stage's block of a gradient sample"
+    ),
+    Quantity("G", "G", "f/x", NONNEGATIVE, "root of the second moment of one stage's block of a gradient sample"),
+    Quantity("B", "B", "f/x", NONNEGATIVE, "root of the second moment of a whole gradient sample"),
+    Quantity("mu", r"\mu", "f/x^2", POSITIVE, "Polyak-Lojasiewicz constant: |grad f|^2 >= 2 mu (f - f_*)"),
+    Quantity(
+        "age", r"\bar{a}", "1", NONNEGATIVE, "age of the blocks in microbatches, averaged with the noise of each"
     ),
     Quantity("rho", r"\rho", "1", POSITIVE, "largest ratio of dual norm to Frobenius norm", "norm-ratio"),
     Quantity("Delta0", r"\Delta_0", "f", NONNEGATIVE, "f(x_0) - f_*", "initial-gap"),
