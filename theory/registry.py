@@ -7,6 +7,7 @@ from theory.errors import InputError
 from theory.euclidean import delayed_gd
 from theory.lmo import delayed, error_feedback, finite, momentum, shifted
 from theory.local_sgd import averaged
+from theory.local_sgd import variance as local_variance
 from theory.pipedream import blocks, exact, paper, polyak_lojasiewicz, second_moment, variance, variance_any_delay
 
 BOUNDS: dict[str, Bound] = {
@@ -33,6 +34,7 @@ BOUNDS: dict[str, Bound] = {
         exact.SPLIT,
         averaged.BOUND,
         averaged.COUNTED,
+        local_variance.BOUND,
         delayed_gd.BOUND,
         delayed_gd.FINITE,
     )

@@ -24,7 +24,7 @@ UNITS: dict[str, tuple[int, int]] = {  # text -> (power of f, power of x)
     "x": (0, 1),
     "f/x": (1, -1),
     "f/x^2": (1, -2),
-    "f^2/x^2": (2, -2),
+    "(f/x)^2": (2, -2),
     "x^2/f": (-1, 2),
     "t": (0, 0),  # time on the clock of a schedule, which no bound contains
 }
@@ -205,7 +205,7 @@ _ALL = [
     Quantity("B", "B", "f/x", NONNEGATIVE, "root of the second moment of a whole gradient sample"),
     Quantity("mu", r"\mu", "f/x^2", POSITIVE, "Polyak-Lojasiewicz constant: |grad f|^2 >= 2 mu (f - f_*)"),
     Quantity(
-        "age", r"\bar{a}", "1", NONNEGATIVE, "age of the blocks in microbatches, averaged with the noise of each"
+        "block_age", r"\bar{a}", "1", NONNEGATIVE, "age of the blocks in microbatches, averaged with the noise of each"
     ),
     Quantity("rho", r"\rho", "1", POSITIVE, "largest ratio of dual norm to Frobenius norm", "norm-ratio"),
     Quantity("Delta0", r"\Delta_0", "f", NONNEGATIVE, "f(x_0) - f_*", "initial-gap"),

@@ -18,7 +18,7 @@ from theory.symbols import UNITS, symbols
 POINT = dict(L=1, eta=0.01, alpha=0.05, tau=1, sigma=0, rho=1, Delta0=1, K=1000, E0=0)
 GENERIC = dict(
     L=1.7, eta=0.02, alpha=0.3, tau=2, sigma=0.9, rho=1.4, Delta0=2.5, K=37, E0=1.1, dbar=0.8, Delta1=2.2
-) | dict(gamma=0.03, S=3, M=41, H=4, delta_max=7, theta=1.6, G=1.3, B=2.1, mu=0.4, age=1.2)
+) | dict(gamma=0.03, S=3, M=41, H=4, delta_max=7, theta=1.6, G=1.3, B=2.1, mu=0.4, block_age=1.2)
 
 
 def generic(bound: Bound) -> dict:
@@ -101,7 +101,7 @@ def test_limits():
             ("delay", "tau", 0),
             ("delay", "dbar", 0),
             ("delay", "delta_max", 0),
-            ("delay", "age", 0),
+            ("delay", "block_age", 0),
         ):
             expression = bound.terms.get(term, sp.S.Zero)
             if expression.has(symbol[name]):
@@ -110,7 +110,7 @@ def test_limits():
             values = {symbol["alpha"]: sp.Rational(1, 3), symbol["tau"]: 2}
             if "mu" in bound.symbols:  # a contraction: sympy wants its factor as a number
                 values |= {symbol[name]: sp.Rational(1, 5) for name in ("mu", "gamma")} | {symbol["S"]: 3}
-            far = bound.terms.get(term, sp.S.Zero).subs(values).subs(sp.Min(2, symbol["K"]), 2)
+            far = bound.terms.get(term, sp.S.Zero).subs(values).subs(sp.Min(2, symbol["K"] - 1), 2)
             assert sp.limit(far, symbol[horizon(bound)], sp.oo) == 0, (bound.name, term)
 
 
@@ -198,7 +198,7 @@ def test_huge_integers_do_not_wrap(name, K):
 
 def test_edges_of_the_domain():
     for name in BOUNDS:
-        values = at(generic(get_bound(name)), alpha=1, sigma=0, E0=0, L=0, K=1, M=1, S=1, H=1, delta_max=0, age=0)
+        values = at(generic(get_bound(name)), alpha=1, sigma=0, E0=0, L=0, K=1, M=1, S=1, H=1, delta_max=0, block_age=0)
         assert np.isfinite(get_bound(name).evaluate(**values))
     mixed = get_bound("delayed-lmo-finite").evaluate(
         **{**POINT, "tau": np.array([0, 1, 5]), "sigma": [0, 1, 0]}

@@ -2,11 +2,11 @@
 
 y_{m+1} = y_m - gamma g(z_m; xi_m), block s of z_m is block s of y_{m - min(m, a_s)}, a_s = S - 1 - s (textbook warm-up;
 a greedy start has S - 1 for all), sigma_s^2 the variance of block s, sigma^2 their sum,
-age = sum_s a_s sigma_s^2/sigma^2, which is (S-1)/2 where all sigma_s are equal.
+block_age = sum_s a_s sigma_s^2/sigma^2, which is (S-1)/2 where all sigma_s are equal.
 Statement, sigma fixed for the whole gradient, for every theta > 0 with gamma L + (1+theta) gamma^2 L^2 (S-1)^2 <= 1:
     (1/M) sum_{m<M} E||grad f(y_m)||^2
-    <= 2 Delta0/(gamma M) + gamma L sigma^2 + (1+1/theta) gamma^2 L^2 age sigma^2        (pipedream-exact-split),
-theta = 1 (pipedream-exact-age), and also age = (S-1)/2 (pipedream-exact).
+    <= 2 Delta0/(gamma M) + gamma L sigma^2 + (1+1/theta) gamma^2 L^2 block_age sigma^2  (pipedream-exact-split),
+theta = 1 (pipedream-exact-age), and also block_age = (S-1)/2 (pipedream-exact).
 
 Proof: the descent of `parts` for S = 1:
     E f(y_{m+1}) <= f(y_m) - (gamma/2)||grad f(y_m)||^2 - (gamma/2)||grad f(z_m)||^2
@@ -27,7 +27,7 @@ from theory.bound import Bound
 from theory.pipedream.parts import NOISE, STALE, UNIT, Delta0, L, M, S, gamma, sigma, theta
 from theory.symbols import symbols
 
-(age,) = symbols("age")
+(block_age,) = symbols("block_age")
 
 _ASSUMPTIONS = (
     "euclidean",
@@ -41,7 +41,7 @@ _ASSUMPTIONS = (
 
 
 def _bound(name: str, title: str, split: Expr, mean_age: Expr) -> Bound:
-    equal = mean_age != age
+    equal = mean_age != block_age
     return Bound(
         name=name,
         title=title,
@@ -55,12 +55,12 @@ def _bound(name: str, title: str, split: Expr, mean_age: Expr) -> Bound:
         assumptions=(*_ASSUMPTIONS, "equal-noise") if equal else _ASSUMPTIONS,
         conditions=(
             Le(gamma * L + (1 + split) * STALE * (S - 1) ** 2, 1),
-            *(() if equal else (Le(age, S - 1),)),
+            *(() if equal else (Le(block_age, S - 1),)),
         ),
         reference="derived here, E",
     )
 
 
 BOUND = _bound("pipedream-exact", "PipeDream itself (E), the same noise in every stage", Integer(1), (S - 1) / 2)
-AGE = _bound("pipedream-exact-age", "PipeDream itself (E), any noise per stage", Integer(1), age)
-SPLIT = _bound("pipedream-exact-split", "PipeDream itself (E) with a free split of drift and noise", theta, age)
+AGE = _bound("pipedream-exact-age", "PipeDream itself (E), any noise per stage", Integer(1), block_age)
+SPLIT = _bound("pipedream-exact-split", "PipeDream itself (E) with a free split of drift and noise", theta, block_age)

@@ -28,7 +28,7 @@ NOISE = gamma * L * sigma**2  # E||G_k||^2 <= (||grad f(z_k)||^2 + sigma^2)/S
 STALE = gamma**2 * L**2
 
 METRIC = r"\frac{1}{K} \sum_{k<K} \mathbb{E} \|\nabla f(x_k)\|^2"
-UNIT = "f^2/x^2"
+UNIT = "(f/x)^2"
 
 COMMON = ("euclidean", "smoothness", "lower-bound", "block-sgd", "block-delay", "unbiased")
 MOMENTS = (*COMMON, "second-moment")
