@@ -1,4 +1,4 @@
-"""PipeDream itself, LocalSGD and delayed gradient descent against runs on quadratics, all signs of the noise at once."""
+"""PipeDream itself, LocalSGD and delayed gradient descent against runs on quadratics, all signs of noise at once."""
 
 from __future__ import annotations
 

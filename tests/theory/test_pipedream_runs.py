@@ -136,7 +136,7 @@ def test_mutants_are_refuted(name, what, change):
 
 @pytest.mark.parametrize("S, d", [(1, 3), (2, 1), (2, 3), (3, 2)])
 def test_windows_are_counted_exactly(S, d):
-    """The same gradient everywhere attains B's window, and both parts of D's, drift and draws, next to each other; noise
+    """The same gradient everywhere attains B's window, and both parts of D's, drift and draws, side by side; noise
     alone attains D's at theta -> oo.
     """
     K, gamma, flat = d + 1, 0.7, np.zeros((S, S))
