@@ -1,6 +1,7 @@
 """Every assumption a theorem of this room may rest on, once, by name.
 
-A `Bound` or an `Inequality` lists the names; what they mean is written here and nowhere else.
+A `Bound` or an `Inequality` lists the names; what they mean is written here and nowhere else. `MATHEMATICS` are the
+other axioms of the proofs.
 """
 
 from __future__ import annotations
@@ -36,6 +37,17 @@ ASSUMPTIONS: dict[str, str] = {
     "local-sgd": "S replicas of the whole model step by themselves and are averaged after every H steps; "
     "their samples are independent; constant gamma, no momentum",
     "delayed-gd": "x_{k+1} = x_k - gamma grad f(x_{(k-tau)+}), no noise",
+}
+
+# Facts of mathematics that a proof may use by name; nobody has to assume them.
+MATHEMATICS: dict[str, str] = {
+    "norm": "norms are homogeneous and obey the triangle inequality",
+    "inner-product": "the inner product is bilinear, ||v||_F^2 = <v, v>",
+    "calculus": "f(y) - f(x) is the integral of <grad f, y - x> along the segment from x to y",
+    "integral": "the integral is linear and monotone",
+    "expectation": "the expectation is linear and monotone",
+    "jensen": "(E X)^2 <= E X^2, and the mean of sqrt(X_k) is at most the square root of the mean",
+    "finite-sum": "a sum of K relations of one kind is a relation between the sums",
 }
 
 

@@ -1,0 +1,95 @@
+"""The axioms' schemas and the definitions that proofs about LMO methods use."""
+
+from __future__ import annotations
+
+from sympy import Expr, Integer, Min
+
+from theory.axioms import define, schema
+from theory.errors import InputError
+from theory.relation import Relation, eq, ge, le
+from theory.symbols import symbols
+from theory.vectors import get_vector, inner_name, norm_name, vectors
+
+alpha, eta, tau, k, L, sigma, rho = symbols("alpha eta tau k L sigma rho")
+f_now, f_next, f_star, f_first, f_last = symbols("f_now f_next f_star f_first f_last")
+
+
+def _norm(name: str) -> Expr:
+    return symbols(norm_name(name))[0]
+
+
+def _inner(first: str, second: str) -> Expr:
+    return symbols(inner_name(first, second))[0]
+
+
+@schema("duality")
+def duality(vector: str, direction: str) -> Relation:
+    """<v, d> <= dualnorm(v) norm(d)."""
+    return le(_inner(vector, direction), _norm(vector) * _norm(direction))
+
+
+@schema("duality")
+def duality_on_segment() -> Relation:
+    """<v, z_{k+1} - z_k> <= dualnorm(v) norm(z_{k+1} - z_k), v the gradient's change up to place t."""
+    inner, dual, step = symbols("segment_inner segment_dual step_norm")
+    return le(inner, dual * step)
+
+
+@schema("smoothness")
+def smoothness(difference: str) -> Relation:
+    """dualnorm(grad f(x) - grad f(y)) <= L norm(x - y), for a difference of gradients in the table of vectors."""
+    shift = get_vector(difference).shift
+    if shift is None:
+        raise InputError(f"vector {difference}: is no difference of two gradients; smoothness says nothing of it")
+    return le(_norm(difference), L * _norm(shift))
+
+
+@schema("smoothness")
+def smoothness_on_segment() -> Relation:
+    """The points at place t and 0 of the segment are t norm(z_{k+1} - z_k) apart."""
+    t, dual, step = symbols("t segment_dual step_norm")
+    return le(dual, L * t * step)
+
+
+@schema("calculus")
+def objective_along_step() -> Relation:
+    """f(z_{k+1}) - f(z_k) = <grad f(z_k), -eta d_k> + integral of what the gradient changes by."""
+    return eq(f_next - f_now, -eta * _inner("grad", "direction") + symbols("segment_mean")[0])
+
+
+@schema("lmo")
+def lmo_norm() -> Relation:
+    """norm(d_k) <= 1."""
+    return le(_norm("direction"), Integer(1))
+
+
+@schema("lmo")
+def lmo_value() -> Relation:
+    """<m_{k+1}, d_k> = dualnorm(m_{k+1})."""
+    return eq(_inner("momentum", "direction"), _norm("momentum"))
+
+
+@schema("lower-bound")
+def lower_bound() -> Relation:
+    """The last objective is at least f_*."""
+    return ge(f_last, f_star)
+
+
+@schema("fixed-delay")
+def fixed_delay() -> Relation:
+    """The gradient was taken min(k, tau) steps ago."""
+    return eq(symbols("age")[0], Min(k, tau))
+
+
+@schema("fixed-delay")
+def first_gradient() -> Relation:
+    """x_{(0-tau)+} = x_0: the first gradient has no delay."""
+    return eq(*vectors("grad_taken grad"))
+
+
+define(
+    "step",
+    "the method: z_{k+1} = z_k - eta d_k",
+    eq(vectors("step")[0], -eta * vectors("direction")[0]),
+)
+define("error", "e_k = m_{k+1} - grad f(z_k)", eq(vectors("error")[0], vectors("momentum")[0] - vectors("grad")[0]))

@@ -1,0 +1,89 @@
+"""Proof of Lemma A, at x and at the virtual iterate y: one step descends up to the error of its momentum."""
+
+from __future__ import annotations
+
+import theory.lmo.axioms  # noqa: F401  (registers the schemas)
+from theory.lmo import descent, error_feedback_path
+from theory.proof import (
+    InnerWith,
+    Integrated,
+    NormOf,
+    Proof,
+    Step,
+    axiom,
+    definition,
+    eq,
+    le,
+    statement,
+    symbols,
+    with_terms,
+)
+
+f_now, f_next, eta, L = symbols("f_now f_next eta L")
+G, M, E, D = symbols("grad_norm momentum_norm error_norm direction_norm")
+gd, md, ed = symbols("inner_grad inner_momentum inner_error")
+r, mean, step, t = symbols("segment_inner segment_mean step_norm t")
+
+STEPS = (
+    Step(
+        "length of the step",
+        (definition("step"),),
+        eq(step, eta * D),
+        NormOf(),
+        mutant=eq(step, eta * D * 19 / 20),
+    ),
+    Step(
+        "change along the segment",
+        (axiom("duality_on_segment"), axiom("smoothness_on_segment")),
+        le(r, L * t * step**2),
+        mutant=le(r, L * t * step**2 * 19 / 20),
+    ),
+    Step(
+        "integral over the segment",
+        ("change along the segment",),
+        le(mean, L * step**2 / 2),
+        Integrated("segment_inner", "segment_mean"),
+        mutant=le(mean, L * step**2 * 19 / 40),
+    ),
+    Step(
+        "descent along the direction",
+        (axiom("objective_along_step"), "integral over the segment", "length of the step", axiom("lmo_norm")),
+        with_terms(f_next, objective=f_now, along=-eta * gd, curvature=L * eta**2 / 2),
+    ),
+    Step(
+        "gradient along the direction",
+        (definition("error"),),
+        eq(gd, md - ed),
+        InnerWith("direction", vector="grad"),
+        mutant=eq(gd, md - ed * 19 / 20),
+    ),
+    Step(
+        "momentum against gradient",
+        (definition("error"),),
+        le(G, M + E),
+        NormOf(vector="grad"),
+        mutant=le(G, M + E * 19 / 20),
+    ),
+    Step(
+        "error along the direction",
+        (axiom("duality", "error", "direction"), axiom("lmo_norm")),
+        le(ed, E),
+        mutant=le(ed, E * 19 / 20),
+    ),
+    Step(
+        "progress along the direction",
+        ("gradient along the direction", axiom("lmo_value"), "error along the direction"),
+        le(M - E, gd),
+        mutant=le(M - E * 19 / 20, gd),
+    ),
+)
+
+
+def last(theorem: descent.Inequality) -> Step:
+    """The lemma from the two halves of its proof."""
+    premises = ("descent along the direction", "progress along the direction", "momentum against gradient")
+    return Step("lemma", premises, statement(theorem))
+
+
+PROOF = Proof(descent.INEQUALITY, (*STEPS, last(descent.INEQUALITY)))
+PROOF_AT_Y = Proof(error_feedback_path.DESCENT, (*STEPS, last(error_feedback_path.DESCENT)))

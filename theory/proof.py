@@ -1,0 +1,204 @@
+"""A proof as a value: steps from named axioms to a theorem, each of which can be checked.
+
+A `Step` has premises (facts), a rule that turns them into hypotheses, and a conclusion. It is accepted iff
+  1. the hypotheses imply the conclusion, for all admissible values of every symbol (z3, or exact rewriting);
+  2. each sharper conclusion (a constant a few per cent smaller, term by term) is refuted by a counterexample;
+  3. each premise is needed: without it there is a counterexample. So no axiom is cited that is not used, and the
+     premises do not contradict each other.
+Counterexamples are exact numbers, verified without the solver. A step may use instances of axioms, definitions, and
+what was concluded before, in this proof or in a proof that it cites; nothing else can be written down.
+The last conclusion is the theorem: the right side of a `Bound` or an `Inequality`, term by term.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import sympy as sp
+
+from theory.assumptions import ASSUMPTIONS
+from theory.axioms import Fact, axiom, definition
+from theory.bound import Bound
+from theory.errors import InputError
+from theory.inequality import Inequality
+from theory.relation import Relation, eq, ge, le, mutants, statement, with_terms
+from theory.rules import Averaged, Direct, Expected, InnerWith, Integrated, NormOf, ProofError, SquareOf
+from theory.symbols import symbols
+from theory.vectors import vectors
+
+__all__ = [
+    "Averaged",
+    "Direct",
+    "Expected",
+    "Fact",
+    "InnerWith",
+    "Integrated",
+    "NormOf",
+    "Proof",
+    "ProofError",
+    "Relation",
+    "SquareOf",
+    "Step",
+    "axiom",
+    "definition",
+    "eq",
+    "ge",
+    "le",
+    "mutants",
+    "statement",
+    "symbols",
+    "vectors",
+    "with_terms",
+]
+
+Rule = Direct | NormOf | InnerWith | SquareOf | Integrated | Expected | Averaged
+Premise = "Fact | str | Proof"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step. name: unique in its proof; premises: facts, names of earlier steps, or proofs whose theorem is used.
+
+    mutant: a sharper conclusion that has to be refuted; needed where the conclusion has no named terms.
+    cases: substitutions that exhaust what the symbols can be (for minima); each is checked by itself.
+    """
+
+    name: str
+    premises: tuple[Fact | str | Proof, ...]
+    conclusion: Relation
+    rule: Rule = Direct()
+    mutant: Relation | None = None
+    words: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.premises:
+            raise ProofError(f"step {self.name}: has no premises")
+        if not self.mutants:
+            raise ProofError(f"step {self.name}: give a mutant, or a conclusion with named terms")
+
+    @property
+    def mutants(self) -> dict[str, Relation]:
+        """The sharper conclusions, by what was changed."""
+        own = {} if self.mutant is None else {f"{self.mutant}": self.mutant}
+        return {**mutants(self.conclusion), **own}
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Steps that end at a theorem.
+
+    theorem: the Bound or Inequality; left: the quantity that a Bound's metric names. Raises ProofError for a premise
+    that does not exist or comes later, two steps of one name, or a last conclusion that is not the theorem.
+    """
+
+    theorem: Bound | Inequality
+    steps: tuple[Step, ...]
+    left: sp.Expr | None = None
+    words: str = ""
+    _facts: dict[str, Fact] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.steps:
+            raise ProofError(f"proof of {self.name}: has no steps")
+        for step in self.steps:
+            for premise in step.premises:
+                if isinstance(premise, str) and premise not in self._facts:
+                    known = ", ".join(self._facts) or "none"
+                    raise ProofError(
+                        f"proof of {self.name}, step {step.name}: premise {premise!r} is not proved before it; "
+                        f"proved are: {known}"
+                    )
+            if step.name in self._facts:
+                raise ProofError(f"proof of {self.name}: two steps are named {step.name}")
+            self._facts[step.name] = Fact(step.name, "step", step.conclusion, "", step.words)
+        _is_theorem(self.steps[-1].conclusion, self)
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    @property
+    def name(self) -> str:
+        """The name of the theorem."""
+        return self.theorem.name
+
+    @property
+    def conclusion(self) -> Relation:
+        """The theorem as a relation."""
+        return statement(self.theorem, self.left)
+
+    def facts(self, step: Step) -> tuple[Fact, ...]:
+        """The premises of a step as facts."""
+        return tuple(self.fact(premise) for premise in step.premises)
+
+    def fact(self, premise: Fact | str | Proof) -> Fact:
+        """One premise as a fact."""
+        if isinstance(premise, Fact):
+            return premise
+        if isinstance(premise, Proof):
+            return Fact(f"theorem {premise.name}", "theorem", premise.conclusion, "", premise.theorem.title)
+        return self._facts[premise]
+
+    @property
+    def rests_on(self) -> tuple[Proof, ...]:
+        """The proofs whose theorems its steps use, in order."""
+        return tuple(dict.fromkeys(p for step in self.steps for p in step.premises if isinstance(p, Proof)))
+
+
+def _is_theorem(last: Relation, proof: Proof) -> None:
+    wanted = proof.conclusion
+    same = sp.expand(last.left - wanted.left) == 0 and last.sense == wanted.sense
+    mine, theirs = dict(last.terms), dict(wanted.terms)
+    if not same or sorted(mine) != sorted(theirs):
+        raise ProofError(f"proof of {proof.name}: ends at {last}, which is not the theorem {wanted}")
+    for name, term in theirs.items():
+        if sp.simplify(mine[name] - term) != 0:
+            raise ProofError(f"proof of {proof.name}: term {name} of its end is {mine[name]}, the theorem has {term}")
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What a theorem rests on: axiom -> the steps (PROOF/STEP) that use it, assumptions and mathematics apart;
+    definitions by name.
+    """
+
+    assumptions: dict[str, tuple[str, ...]]
+    mathematics: dict[str, tuple[str, ...]]
+    definitions: dict[str, str]
+
+    def differences(self, theorem: Bound | Inequality) -> tuple[str, ...]:
+        """Where the theorem's list of assumptions is not what its proof uses."""
+        stated, used = set(theorem.assumptions), set(self.assumptions)
+        unused = [f"{name} is assumed and not used" for name in sorted(stated - used)]
+        return (*unused, *(f"{name} is used and not assumed" for name in sorted(used - stated)))
+
+
+def ledger(proof: Proof) -> Ledger:
+    """The axioms reached from the theorem, through every proof that it rests on."""
+    uses: dict[str, list[str]] = {}
+    definitions: dict[str, str] = {}
+    for one in closure([proof]):
+        for step in one.steps:
+            place = f"{one.name}/{step.name}"
+            facts = one.facts(step)
+            for name in dict.fromkeys((*(f.axiom for f in facts if f.axiom), *step.rule.axioms)):
+                uses.setdefault(name, []).append(place)
+            definitions |= {f.key.removeprefix("definition "): f.words for f in facts if f.kind == "definition"}
+    assumed = {name: tuple(uses[name]) for name in ASSUMPTIONS if name in uses}
+    rest = {name: tuple(places) for name, places in uses.items() if name not in ASSUMPTIONS}
+    return Ledger(assumed, rest, definitions)
+
+
+def closure(proofs: Sequence[Proof]) -> tuple[Proof, ...]:
+    """The proofs and all that they rest on, each after those it uses."""
+    found: dict[str, Proof] = {}
+
+    def visit(proof: Proof) -> None:
+        for other in proof.rests_on:
+            visit(other)
+        if found.setdefault(proof.name, proof) != proof:
+            raise InputError(f"proof {proof.name}: two different proofs have that name")
+
+    for proof in proofs:
+        visit(proof)
+    return tuple(found.values())

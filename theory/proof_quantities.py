@@ -1,0 +1,97 @@
+"""The quantities that only proofs need: what a step says on the way to a theorem, and expectations.
+
+z_k is the point where the theorem looks at step k: x_k, or the virtual iterate y_k of error feedback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from theory.quantity import NATURAL, NONNEGATIVE, REAL, Domain, Quantity
+
+IN_PROOFS = [
+    Quantity("f_star", "f_*", "f", REAL, "lower bound of the objective"),
+    # one step
+    Quantity("momentum_norm", r"\|m_{k+1}\|_*", "f/x", NONNEGATIVE, "dual norm of the momentum", "trajectory"),
+    Quantity("direction_norm", r"\|d_k\|", "1", NONNEGATIVE, "norm of the LMO direction", "trajectory"),
+    Quantity("step_norm", r"\|z_{k+1} - z_k\|", "x", NONNEGATIVE, "norm of step k", "trajectory"),
+    Quantity("inner_grad", r"\langle \nabla f(z_k), d_k \rangle", "f/x", REAL, "gradient along the direction"),
+    Quantity("inner_momentum", r"\langle m_{k+1}, d_k \rangle", "f/x", REAL, "momentum along the direction"),
+    Quantity("inner_error", r"\langle e_k, d_k \rangle", "f/x", REAL, "momentum's error along the direction"),
+    # the segment from z_k to z_{k+1}, t in [0, 1]
+    Quantity("t", "t", "1", Domain(0.0, 1.0), "place on the segment of step k"),
+    Quantity(
+        "segment_dual",
+        r"\|\nabla f(z_k + t(z_{k+1}-z_k)) - \nabla f(z_k)\|_*",
+        "f/x",
+        NONNEGATIVE,
+        "dual norm of the change of the gradient up to place t",
+    ),
+    Quantity(
+        "segment_inner",
+        r"\langle \nabla f(z_k + t(z_{k+1}-z_k)) - \nabla f(z_k), z_{k+1}-z_k \rangle",
+        "f",
+        REAL,
+        "that change along the step",
+    ),
+    Quantity(
+        "segment_mean",
+        r"\int_0^1 \langle \nabla f(z_k + t(z_{k+1}-z_k)) - \nabla f(z_k), z_{k+1}-z_k \rangle dt",
+        "f",
+        REAL,
+        "its integral over the segment",
+    ),
+    # the momentum's error without its noise, w_k = e_k - nu_k
+    Quantity("lag_norm", r"\|w_k\|_*", "f/x", NONNEGATIVE, "dual norm of w_k = e_k - nu_k", "momentum-lag"),
+    Quantity("lag_norm_before", r"\|w_{k-1}\|_*", "f/x", NONNEGATIVE, "dual norm of w_{k-1}", "momentum-lag"),
+    Quantity(
+        "grad_change",
+        r"\|\nabla f(z_{k-1}) - \nabla f(z_k)\|_*",
+        "f/x",
+        NONNEGATIVE,
+        "dual norm of the gradient's change over the step before",
+        "trajectory",
+    ),
+    Quantity("step_norm_before", r"\|z_k - z_{k-1}\|", "x", NONNEGATIVE, "norm of step k-1", "trajectory"),
+    # the distance to the point where a gradient was taken
+    Quantity("gap_norm", r"\|x_{(k-\tau)_+} - z_k\|", "x", NONNEGATIVE, "from where a gradient was taken to z_k"),
+    Quantity("age", "a_k", "1", NATURAL, "steps between where the gradient was taken and the iterate"),
+    Quantity("j", "j", "1", NATURAL, "number of steps walked"),
+    Quantity("walk_norm", r"\|z_{i+j} - z_i\|", "x", NONNEGATIVE, "distance walked in j steps"),
+    Quantity("walk_norm_before", r"\|z_{i+j-1} - z_i\|", "x", NONNEGATIVE, "distance walked in j - 1 steps"),
+    # noise
+    Quantity("noise_frobenius", r"\|\nu_k\|_F", "f/x", NONNEGATIVE, "Frobenius norm of nu_k", "gradient-noise"),
+    Quantity("noise_square", r"\|\nu_k\|_F^2", "(f/x)^2", NONNEGATIVE, "its square", "gradient-noise"),
+    Quantity("noise_square_before", r"\|\nu_{k-1}\|_F^2", "(f/x)^2", NONNEGATIVE, "the square one step before"),
+    Quantity("sample_square", r"\|n_k\|_F^2", "(f/x)^2", NONNEGATIVE, "squared Frobenius norm of a sample's noise"),
+    Quantity("inner_noise", r"\langle \nu_{k-1}, n_k \rangle", "(f/x)^2", REAL, "old noise along a new sample's noise"),
+    Quantity(
+        "inner_noise_mean",
+        r"\langle \nu_{k-1}, \mathbb{E}_k n_k \rangle",
+        "(f/x)^2",
+        REAL,
+        "old noise along the mean of a new sample's noise, given the past",
+    ),
+]
+
+RANDOM = (
+    "f_now f_next f_first f_last grad_norm error_norm noise_norm delta delta_mean_weighted mean_grad_norm "
+    "mean_error_norm momentum_norm lag_norm noise_frobenius noise_square noise_square_before sample_square "
+    "inner_noise inner_noise_mean"
+).split()
+PREFIX = "E_"
+
+
+def expectations(quantities: Iterable[Quantity]) -> list[Quantity]:
+    """E_NAME for every random quantity of the list."""
+    return [
+        Quantity(
+            PREFIX + q.name,
+            rf"\mathbb{{E}} {q.latex}",
+            q.unit,
+            Domain(q.domain.low, q.domain.high),
+            f"expectation of: {q.meaning}",
+        )
+        for q in quantities
+        if q.name in RANDOM
+    ]

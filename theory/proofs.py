@@ -1,0 +1,16 @@
+"""All proofs by the name of their theorem; imported only where proofs are asked for, not by `import theory`."""
+
+from __future__ import annotations
+
+from theory.errors import InputError
+from theory.lmo.proofs import descent
+from theory.proof import Proof
+
+PROOFS: dict[str, Proof] = {proof.name: proof for proof in (descent.PROOF, descent.PROOF_AT_Y)}
+
+
+def get_proof(name: str) -> Proof:
+    """The proof of that name. Raises InputError listing the known names."""
+    if name not in PROOFS:
+        raise InputError(f"unknown proof {name!r}; known: {', '.join(PROOFS)}")
+    return PROOFS[name]
