@@ -23,7 +23,19 @@ from theory.bound import Bound
 from theory.errors import InputError
 from theory.inequality import Inequality
 from theory.relation import Relation, eq, ge, le, mutants, statement, with_terms
-from theory.rules import Averaged, Direct, Expected, InnerWith, Integrated, NormOf, ProofError, SquareOf
+from theory.rules import (
+    Averaged,
+    Direct,
+    Expected,
+    Induction,
+    InnerWith,
+    Instance,
+    Integrated,
+    NormOf,
+    ProofError,
+    SquareOf,
+    split,
+)
 from theory.symbols import symbols
 from theory.vectors import vectors
 
@@ -32,7 +44,9 @@ __all__ = [
     "Direct",
     "Expected",
     "Fact",
+    "Induction",
     "InnerWith",
+    "Instance",
     "Integrated",
     "NormOf",
     "Proof",
@@ -46,13 +60,14 @@ __all__ = [
     "ge",
     "le",
     "mutants",
+    "split",
     "statement",
     "symbols",
     "vectors",
     "with_terms",
 ]
 
-Rule = Direct | NormOf | InnerWith | SquareOf | Integrated | Expected | Averaged
+Rule = Direct | NormOf | InnerWith | SquareOf | Integrated | Expected | Instance | Induction | Averaged
 Premise = "Fact | str | Proof"
 
 
@@ -74,6 +89,8 @@ class Step:
     def __post_init__(self) -> None:
         if not self.premises:
             raise ProofError(f"step {self.name}: has no premises")
+        if len(self.premises) != len(set(self.premises)):
+            raise ProofError(f"step {self.name}: cites a premise twice")
         if not self.mutants:
             raise ProofError(f"step {self.name}: give a mutant, or a conclusion with named terms")
 
@@ -111,7 +128,10 @@ class Proof:
                     )
             if step.name in self._facts:
                 raise ProofError(f"proof of {self.name}: two steps are named {step.name}")
-            self._facts[step.name] = Fact(step.name, "step", step.conclusion, "", step.words)
+            scope = self._scope(step)
+            self._facts[step.name] = Fact(step.name, "step", step.conclusion, "", step.words, scope)
+        if scope != "every":
+            raise ProofError(f"proof of {self.name}: its end holds at {scope} steps only")
         _is_theorem(self.steps[-1].conclusion, self)
 
     def __hash__(self) -> int:
@@ -138,6 +158,20 @@ class Proof:
         if isinstance(premise, Proof):
             return Fact(f"theorem {premise.name}", "theorem", premise.conclusion, "", premise.theorem.title)
         return self._facts[premise]
+
+    def _scope(self, step: Step) -> str:
+        """At which steps a conclusion holds."""
+        scopes = {fact.scope for fact in self.facts(step)} - {"every"}
+        if isinstance(step.rule, Induction):
+            for fact in self.facts(step):
+                if fact.scope == ("later" if fact.key in step.rule.base else "first"):
+                    raise ProofError(f"proof of {self.name}, step {step.name}: {fact.key} holds at {fact.scope} steps")
+            return "every"
+        if len(scopes) > 1 or (scopes and isinstance(step.rule, (Averaged, Instance))):
+            raise ProofError(
+                f"proof of {self.name}, step {step.name}: its premises hold at {' and '.join(sorted(scopes))} steps"
+            )
+        return scopes.pop() if scopes else "every"
 
     @property
     def rests_on(self) -> tuple[Proof, ...]:

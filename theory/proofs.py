@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from theory.errors import InputError
-from theory.lmo.proofs import descent
+from theory.lmo.proofs import delay, descent, momentum_error
 from theory.proof import Proof
 
-PROOFS: dict[str, Proof] = {proof.name: proof for proof in (descent.PROOF, descent.PROOF_AT_Y)}
+PROOFS: dict[str, Proof] = {proof.name: proof for proof in (descent.PROOF, delay.PROOF, momentum_error.PROOF)}
 
 
 def get_proof(name: str) -> Proof:

@@ -16,7 +16,7 @@ from theory.checkers.flatten import Flattener
 from theory.proof_quantities import PREFIX, RANDOM
 from theory.relation import Relation, eq, le
 from theory.symbols import symbols
-from theory.vectors import VECTOR_SYMBOLS, get_vector, inner_name, norm_name
+from theory.vectors import CONSTANT, INSTANCES, VECTOR_SYMBOLS, get_vector, inner_name, norm_name
 
 
 class ProofError(ValueError):
@@ -158,6 +158,69 @@ def check_affine(relation: Relation, variables: set[sp.Symbol]) -> None:
         slope = sp.diff(difference, variable)
         if slope.free_symbols & variables:
             raise ProofError(f"fact {relation}: is not affine in {variable}; no sum or expectation of it is known")
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A relation that holds at every step and every place, at another one; name: a key of theory.vectors.INSTANCES."""
+
+    name: str
+    axioms: tuple[str, ...] = ()
+
+    def apply(self, relation: Relation) -> Relation:
+        """What the rule makes of one fact."""
+        if self.name not in INSTANCES:
+            raise ProofError(f"instance {self.name!r}: is not one of {', '.join(INSTANCES)}")
+        names = INSTANCES[self.name]
+        strange = {s.name for s in relation.difference.free_symbols} - set(names) - set(CONSTANT)
+        if strange:
+            raise ProofError(f"fact {relation}: {min(strange)} has no name at {self.name}")
+        return relation.subs({symbols(a)[0]: symbols(b)[0] for a, b in names.items()})
+
+
+@dataclass(frozen=True)
+class Induction:
+    """Over steps: what holds at the first one and is handed on from each to the next holds at every one.
+
+    before: quantity at the step before -> the same at this step; varying: other quantities that differ from step to
+    step; base: keys of the premises that are used at the first step, the others are used at later steps; index: the
+    quantity that counts the steps, from `first`; cases: substitutions that exhaust the later steps, the default is
+    index = first + 1 + i. Constants are the same at every step.
+    """
+
+    before: Mapping[str, str]
+    base: tuple[str, ...]
+    varying: tuple[str, ...] = ()
+    index: str = "k"
+    first: int = 0
+    cases: tuple[Mapping[sp.Symbol, sp.Expr], ...] = ()
+    axioms: tuple[str, ...] = ("constant-step",)
+
+    def apply(self, relation: Relation) -> Relation:
+        """The facts as they are; `theory.checkers.induction` puts them together."""
+        return relation
+
+    @property
+    def later(self) -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
+        """The cases of the step from one index to the next."""
+        return self.cases or ({symbols(self.index)[0]: COUNTED + self.first + 1},)
+
+    def previous(self, conclusion: Relation) -> Relation:
+        """The conclusion at the step before."""
+        back = {symbols(now)[0]: symbols(before)[0] for before, now in self.before.items()}
+        index = symbols(self.index)[0]
+        return conclusion.subs({**back, index: index - 1})
+
+
+COUNTED = sp.Symbol("i", integer=True, nonnegative=True)
+COUNTED_TOO = sp.Symbol("j_", integer=True, nonnegative=True)
+
+
+def split() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
+    """The later steps k > 0 in two cases: k <= tau, and k > tau."""
+    k, tau = symbols("k tau")
+    early = {tau: COUNTED + COUNTED_TOO + 1, k: COUNTED + 1}
+    return early, {k: tau + COUNTED + 1}
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ _ALL = (
     Vector("step_before", "z_k - z_{k-1}", "step k - 1", "step_norm_before"),
     Vector("error", "e_k", "m_{k+1} - grad f(z_k)", "error_norm"),
     Vector("error_before", "e_{k-1}", "m_k - grad f(z_{k-1})"),
-    Vector("change", r"\nabla f(z_{k-1}) - \nabla f(z_k)", "change of the gradient", "grad_change", None, "step_before"),
+    Vector("change", r"\nabla f(z_{k-1}) - \nabla f(z_k)", "change of it", "grad_change", None, "step_before"),
     Vector("bias", r"\nabla f(x_{(k-\tau)_+}) - \nabla f(z_k)", "bias of the delay", "delay_bias", None, "gap"),
     Vector("gap", r"x_{(k-\tau)_+} - z_k", "from z_k to where the gradient was taken", "gap_norm"),
     Vector("sample", "n_k", "gradient sample of step k minus its mean", None, "sample_square"),
@@ -64,6 +64,13 @@ INNER: dict[frozenset[str], str] = {  # pairs of vectors -> the quantity that is
     frozenset(("error", "direction")): "inner_error",
     frozenset(("noise_before", "sample")): "inner_noise",
 }
+
+# The same quantities at another step or place: what holds at every one of them holds there.
+INSTANCES: dict[str, dict[str, str]] = {
+    "step before": {"step_norm": "step_norm_before"},
+    "walk back to the gradient": {"walk_norm": "gap_norm", "j": "age"},
+}
+CONSTANT = "eta alpha tau K L sigma rho E0 Delta0 Delta1 f_star".split()  # the same at every step of a run
 
 VECTORS: dict[str, Vector] = {vector.name: vector for vector in _ALL}
 VECTOR_SYMBOLS: dict[sp.Symbol, Vector] = {vector.symbol: vector for vector in _ALL}

@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from theory.axioms import Fact
+from theory.checkers.induction import decide
+from theory.checkers.outcome import Values, no_conclusion, verdict
 from theory.checkers.solver import counterexample, load, proves
 from theory.proof import Ledger, Proof, Step, closure, ledger
 from theory.relation import Relation
-from theory.rules import ProofError
-
-Values = dict[str, str]
+from theory.rules import Induction, ProofError
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,11 @@ def check_step(proof: Proof, step: Step) -> StepResult:
             used.setdefault(fact.axiom, []).append(fact.key)
     reason, sharper, dropped = "", dict.fromkeys(step.mutants), dict.fromkeys(f.key for f in facts)
     try:
-        hypotheses = [(fact, step.rule.apply(fact.relation)) for fact in facts]
-        reason, sharper, dropped = _decide(step, hypotheses)
+        if isinstance(step.rule, Induction):
+            reason, sharper, dropped = decide(step, facts)
+        else:
+            hypotheses = [(fact, step.rule.apply(fact.relation)) for fact in facts]
+            reason, sharper, dropped = _decide(step, hypotheses)
     except ProofError as error:
         reason = str(error)
     seconds = time.perf_counter() - start
@@ -85,21 +88,8 @@ def _decide(
         for fact, _ in hypotheses
     }
     if not proves(relations, step.conclusion):
-        found = counterexample(relations, step.conclusion)
-        how = "no counterexample found" if found is None else "counterexample " + show(found)
-        return f"the conclusion does not follow; {how}", sharper, dropped
-    for what, values in sharper.items():
-        if values is None:
-            return f"the sharper conclusion {what} is not refuted", sharper, dropped
-    for what, values in dropped.items():
-        if values is None:
-            return f"premise {what}: without it no counterexample is found; it is not needed", sharper, dropped
-    return "", sharper, dropped
-
-
-def show(values: Values) -> str:
-    """A counterexample on one line."""
-    return ", ".join(f"{name}={value}" for name, value in values.items())
+        return no_conclusion(counterexample(relations, step.conclusion)), sharper, dropped
+    return verdict(sharper, dropped), sharper, dropped
 
 
 def check(proof: Proof, done: dict[str, ProofResult] | None = None) -> ProofResult:

@@ -81,7 +81,7 @@ def fixed_delay() -> Relation:
     return eq(symbols("age")[0], Min(k, tau))
 
 
-@schema("fixed-delay")
+@schema("fixed-delay", "first")
 def first_gradient() -> Relation:
     """x_{(0-tau)+} = x_0: the first gradient has no delay."""
     return eq(*vectors("grad_taken grad"))
@@ -93,3 +93,27 @@ define(
     eq(vectors("step")[0], -eta * vectors("direction")[0]),
 )
 define("error", "e_k = m_{k+1} - grad f(z_k)", eq(vectors("error")[0], vectors("momentum")[0] - vectors("grad")[0]))
+define(
+    "walk",
+    "j steps are j - 1 steps and one",
+    eq(vectors("walk")[0], vectors("walk_before")[0] + vectors("step")[0]),
+    "later",
+)
+define("walk of no step", "z_i - z_i = 0", eq(vectors("walk")[0], Integer(0)), "first")
+
+_m, _m_before, _g, _g_before, _taken = vectors("momentum momentum_before grad grad_before grad_taken")
+_e, _e_before, _n, _nu, _nu_before = vectors("error error_before sample noise noise_before")
+_w, _w_before = vectors("lag lag_before")
+define(
+    "momentum",
+    "the method: m_{k+1} = (1-alpha) m_k + alpha (grad f(x_{(k-tau)+}) + n_k)",
+    eq(_m, (1 - alpha) * _m_before + alpha * (_taken + _n)),
+)
+define("error before", "e_{k-1} = m_k - grad f(z_{k-1})", eq(_e_before, _m_before - _g_before), "later")
+define("noise", "nu_k = (1-alpha) nu_{k-1} + alpha n_k", eq(_nu, (1 - alpha) * _nu_before + alpha * _n), "later")
+define("first noise", "nu_0 = alpha n_0", eq(_nu, alpha * _n), "first")
+define("lag", "w_k = e_k - nu_k", eq(_w, _e - _nu))
+define("lag before", "w_{k-1} = e_{k-1} - nu_{k-1}", eq(_w_before, _e_before - _nu_before), "later")
+define("change", "change of the gradient over step k - 1", eq(vectors("change")[0], _g_before - _g), "later")
+define("bias", "bias of the delay", eq(vectors("bias")[0], _taken - _g))
+define("start", "error of the first momentum", eq(vectors("start")[0], _m_before - _g), "first")

@@ -24,14 +24,16 @@ G, M, E, D = symbols("grad_norm momentum_norm error_norm direction_norm")
 gd, md, ed = symbols("inner_grad inner_momentum inner_error")
 r, mean, step, t = symbols("segment_inner segment_mean step_norm t")
 
+LENGTH = Step(
+    "length of the step",
+    (definition("step"),),
+    eq(step, eta * D),
+    NormOf(),
+    mutant=eq(step, eta * D * 19 / 20),
+)
+
 STEPS = (
-    Step(
-        "length of the step",
-        (definition("step"),),
-        eq(step, eta * D),
-        NormOf(),
-        mutant=eq(step, eta * D * 19 / 20),
-    ),
+    LENGTH,
     Step(
         "change along the segment",
         (axiom("duality_on_segment"), axiom("smoothness_on_segment")),
