@@ -47,6 +47,7 @@ MATHEMATICS: dict[str, str] = {
     "integral": "the integral is linear and monotone",
     "expectation": "the expectation is linear and monotone",
     "jensen": "(E X)^2 <= E X^2, and the mean of sqrt(X_k) is at most the square root of the mean",
+    "double-sum": "a sum over windows has each step at most as often as there are windows that hold it",
     "finite-sum": "a sum of K relations of one kind is a relation between the sums",
 }
 

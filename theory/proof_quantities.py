@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from theory.quantity import NATURAL, NONNEGATIVE, REAL, Domain, Quantity
+from theory.sgd_quantities import RANDOM_SGD
 
 IN_PROOFS = [
     Quantity("f_star", "f_*", "f", REAL, "lower bound of the objective"),
@@ -78,7 +79,7 @@ RANDOM = (
     "f_now f_next f_first f_last grad_norm error_norm noise_norm delta delta_mean_weighted mean_grad_norm "
     "mean_error_norm momentum_norm lag_norm noise_frobenius noise_square noise_square_before sample_square "
     "inner_noise inner_noise_mean"
-).split()
+).split() + [quantity.name for quantity in RANDOM_SGD]
 PREFIX = "E_"
 
 

@@ -19,6 +19,7 @@ UNITS: dict[str, tuple[int, int]] = {  # text -> (power of f, power of x)
     "1": (0, 0),
     "f": (1, 0),
     "x": (0, 1),
+    "x^2": (0, 2),
     "f/x": (1, -1),
     "f/x^2": (1, -2),
     "x^2/f": (-1, 2),

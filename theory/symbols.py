@@ -11,6 +11,7 @@ import sympy as sp
 
 from theory.errors import InputError
 from theory.proof_quantities import IN_PROOFS, expectations
+from theory.sgd_quantities import IN_SGD_PROOFS
 from theory.quantity import (
     COUNT,
     NATURAL,
@@ -160,7 +161,13 @@ _ALL = [
 ]
 
 QUANTITIES: dict[str, Quantity] = {
-    quantity.name: quantity for quantity in (*_ALL, *IN_PROOFS, *expectations((*_ALL, *IN_PROOFS)))
+    quantity.name: quantity
+    for quantity in (
+        *_ALL,
+        *IN_PROOFS,
+        *IN_SGD_PROOFS,
+        *expectations((*_ALL, *IN_PROOFS, *IN_SGD_PROOFS)),
+    )
 }
 
 

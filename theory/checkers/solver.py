@@ -30,6 +30,8 @@ HINTS: tuple[dict[str, Any], ...] = (  # alpha/(2-alpha) = 1/4 at alpha = 2/5: r
     {"alpha": 1, "tau": 2, "K": 1, "k": 0, "j": 3, "eta": 1},
     {"alpha": sp.Rational(2, 5), "tau": 0, "K": 40, "k": 30, "j": 0, "eta": 1},
     {"alpha": sp.Rational(2, 5)},
+    {"gamma": 1, "S": 1, "j": 1, "delta_max": 1, "tau": 1, "block_window_norm": 1, "theta": 1, **_ONE},
+    {"gamma": sp.Rational(1, 4), "S": 2, "j": 2, "delta_max": 2, "tau": 1, "K": 2, "theta": 1, **_ONE},
     {},
 )
 

@@ -31,7 +31,7 @@ BOUND = Bound(
     },
     metric=METRIC,
     unit=UNIT,
-    assumptions=(*BLOCKS, "independent-delay", "independent-batch"),
+    assumptions=(*BLOCKS, "independent-delay"),
     reference="derived here, B",
 )
 

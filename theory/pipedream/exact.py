@@ -35,7 +35,6 @@ _ASSUMPTIONS = (
     "lower-bound",
     "pipedream",
     "unbiased",
-    "independent-batch",
     "variance",
 )
 

@@ -33,7 +33,7 @@ UNIT = "(f/x)^2"
 COMMON = ("euclidean", "smoothness", "lower-bound", "block-sgd", "block-delay", "unbiased")
 MOMENTS = (*COMMON, "second-moment")
 BLOCKS = (*COMMON, "block-second-moment")
-VARIANCE = (*COMMON, "independent-batch", "variance")
+VARIANCE = (*COMMON, "variance")
 
 PAPER = "Ilin and Richtarik 2026 (arXiv 2606.03498), Theorem 4.1"
 

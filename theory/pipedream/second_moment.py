@@ -41,6 +41,6 @@ INDEPENDENT = Bound(
     },
     metric=METRIC,
     unit=UNIT,
-    assumptions=(*MOMENTS, "independent-delay", "independent-batch"),
+    assumptions=(*MOMENTS, "independent-delay"),
     reference="derived here, A with fixed windows",
 )
