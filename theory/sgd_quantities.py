@@ -23,6 +23,8 @@ RANDOM_SGD = [
     _square("update_square", r"\|G_k\|^2", "squared update, without its step size"),
     _square("gradient_square", r"\|g(z_k; \xi_k)\|^2", "squared gradient sample"),
     _square("move_square", r"\|x_{k+1} - x_k\|^2", "squared step", "x^2"),
+    _square("expected_square", r"\|\mathbb{E}_k G_k\|^2", "square of the update's mean given the past"),
+    Quantity("inner_gradient_taken", r"\langle g_k, \nabla f(z_k) \rangle", _SQUARE, REAL, "sample along its mean"),
     _square("martingale_square", r"\|G_k - \mathbb{E}_k G_k\|^2", "squared update minus its mean given the past"),
     Quantity("inner_update", r"\langle \nabla f(x_k), G_k \rangle", _SQUARE, REAL, "gradient along the update"),
     Quantity("inner_gradient", r"\langle \nabla f(x_k), g_k \rangle", _SQUARE, REAL, "gradient along its sample"),
@@ -91,6 +93,7 @@ MEANS_SGD = [
     _square("mean_taken_square", r"\overline{\mathbb{E} \|\nabla f(z)\|^2}", "average of E||grad f(z_k)||^2"),
     _square("mean_apart_square", r"\overline{\mathbb{E} \|x - z\|^2}", "average of E||x_k - z_k||^2", "x^2"),
     _square("mean_update_square", r"\overline{\mathbb{E} \|G\|^2}", "average of E||G_k||^2"),
+    _square("mean_expected_square", r"\overline{\mathbb{E} \|\mathbb{E}_k G\|^2}", "average of expected_square"),
     _square("mean_martingale_square", r"\overline{\mathbb{E} \|G - \mathbb{E}_k G\|^2}", "average of the differences' squares"),
     _square("mean_window_squares", r"\overline{\mathbb{E} \sum_s \sum_{W_s} \|G_s\|^2}", "average of window_squares"),
     _square("mean_drift_squares", r"\overline{\mathbb{E} \sum_s \sum_{W_s} \|\mathbb{E} G_s\|^2}", "average of drift_squares"),
@@ -106,6 +109,12 @@ MEANS_SGD = [
     Quantity("excess_last", r"\mathbb{E} f(x_K) - f_*", "f", NONNEGATIVE, "the same after the last step"),
 ]
 
-BEFORE = [Quantity("j_before", "j-1", "1", NATURAL, "number of steps without the last one")]
+BEFORE = [
+    Quantity("block_delay", "a_s", "1", NATURAL, "longest window of block s, in microbatches"),
+    Quantity("age_max", r"\max_s a_s", "1", NATURAL, "longest window of all blocks, in microbatches"),
+    _square("block_variance", r"\sigma_s^2", "variance of block s of a gradient sample"),
+    _square("block_aged_variance", r"a_s \sigma_s^2", "block_delay times block_variance"),
+    _square("aged_variance", r"\sum_s a_s \sigma_s^2", "sum of block_aged_variance over the blocks"),
+    Quantity("j_before", "j-1", "1", NATURAL, "number of steps without the last one")]
 IN_SGD_PROOFS = [*BEFORE, *RANDOM_SGD, *MEANS_SGD]
-BLOCKWISE = frozenset(q.name for q in RANDOM_SGD if q.name.startswith("block_"))
+BLOCKWISE = frozenset(q.name for q in (*RANDOM_SGD, *BEFORE) if q.name.startswith("block_"))

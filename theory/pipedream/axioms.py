@@ -315,3 +315,102 @@ def window_along_the_mean() -> Relation:
 
 INSTANCES["one update less"] = {"E_block_window_norm": "E_block_window_norm_before", "j": "j_before"}
 define("one less", "without the last", eq(_q("j_before")[0], _q("j")[0] - 1), "later")
+
+
+# drift and martingale: D and E
+
+
+@schema("inner-product")
+def drift_norm_square() -> Relation:
+    """|drift|^2, its two names."""
+    norm, square = _q("block_drift_norm block_drift_square")
+    return eq(norm**2, square)
+
+
+@schema("independent-delay", "later")
+def rest_is_orthogonal() -> Relation:
+    """The window does not depend on the draws: G_{j,s} minus its mean has mean 0 given the window so far."""
+    return eq(_q("E_block_inner_martingale")[0], 0 * S)
+
+
+@schema("unbiased", "later")
+def noise_is_orthogonal() -> Relation:
+    """The windows of PipeDream are fixed: the noise of a sample has mean 0 given the samples before it."""
+    return eq(_q("E_block_inner_martingale")[0], 0 * S)
+
+
+@schema("finite-sum", "later")
+def one_difference_more() -> Relation:
+    """The squares of j differences are those of j - 1 and one."""
+    return eq(
+        _q("E_block_martingale_squares")[0],
+        _q("E_block_martingale_squares_before")[0] + _q("E_block_difference_square")[0],
+    )
+
+
+@schema("block-sgd")
+def drawn_mean() -> Relation:
+    """The mean of G_k given the past is grad f(z_k)/S."""
+    mean, taken = _q("E_expected_square E_taken_square")
+    return eq(mean, taken / S**2)
+
+
+@schema("pipedream")
+def whole_mean() -> Relation:
+    """The mean of G_k given the past is grad f(z_k)."""
+    return eq(*_q("E_expected_square E_taken_square"))
+
+
+@schema("block-sgd")
+def drawn_along_the_mean() -> Relation:
+    """E<G_k, grad f(z_k)> = E<g_k, grad f(z_k)>/S."""
+    update, gradient = _q("E_inner_update_taken E_inner_gradient_taken")
+    return eq(update, gradient / S)
+
+
+@schema("unbiased")
+def sample_along_its_mean() -> Relation:
+    """E<g_k, grad f(z_k)> = E|grad f(z_k)|^2."""
+    return eq(*_q("E_inner_gradient_taken E_taken_square"))
+
+
+@schema("pipedream")
+def age_of_a_block() -> Relation:
+    """Block s lacks at most a_s microbatches."""
+    return le(*_q("j block_delay"))
+
+
+@schema("pipedream")
+def oldest_block() -> Relation:
+    """a_s = S-1-s is at most the largest of them."""
+    return le(*_q("block_delay age_max"))
+
+
+@schema("pipedream")
+def age_of_the_first_stage() -> Relation:
+    """The largest is S - 1, of stage 0."""
+    return eq(_q("age_max")[0], S - 1)
+
+
+@schema("variance")
+def variance_of_a_block() -> Relation:
+    """The noise of block s has E|noise|^2 <= sigma_s^2, and the sigma_s^2 add up to sigma^2."""
+    return le(*_q("E_block_difference_square block_variance"))
+
+
+@schema("equal-noise")
+def ages_with_equal_noise() -> Relation:
+    """sigma_s^2 = sigma^2/S: sum_s (S-1-s) sigma_s^2 = (S-1)/2 sigma^2."""
+    return eq(_q("aged_variance")[0], (S - 1) * sigma**2 / 2)
+
+
+define("equal split", "theta = 1", eq(_q("theta")[0], 1 + 0 * S))
+define(
+    "aged variance",
+    "a_s times sigma_s^2",
+    eq(_q("block_aged_variance")[0], _q("block_delay")[0] * _q("block_variance")[0]),
+)
+define(
+    "block age", "sum_s a_s sigma_s^2 = block_age sigma^2", eq(_q("aged_variance")[0], _q("block_age")[0] * sigma**2)
+)
+define("microbatches", "a step is a microbatch: K = M", eq(_q("K")[0], _q("M")[0]))
