@@ -28,14 +28,16 @@ RANDOM_SGD = [
     _square("martingale_square", r"\|G_k - \mathbb{E}_k G_k\|^2", "squared update minus its mean given the past"),
     Quantity("inner_update", r"\langle \nabla f(x_k), G_k \rangle", _SQUARE, REAL, "gradient along the update"),
     Quantity("inner_gradient", r"\langle \nabla f(x_k), g_k \rangle", _SQUARE, REAL, "gradient along its sample"),
-    Quantity("inner_taken", r"\langle \nabla f(x_k), \nabla f(z_k) \rangle", _SQUARE, REAL, "gradient along the old one"),
+    Quantity(
+        "inner_taken", r"\langle \nabla f(x_k), \nabla f(z_k) \rangle", _SQUARE, REAL, "gradient along the old one"
+    ),
     Quantity("inner_update_taken", r"\langle G_k, \nabla f(z_k) \rangle", _SQUARE, REAL, "update along its mean"),
-    Quantity("gap_now", r"f(x_k) - f_*", "f", NONNEGATIVE, "objective above its lower bound", "trajectory"),
-    Quantity("gap_next", r"f(x_{k+1}) - f_*", "f", NONNEGATIVE, "the same after step k", "trajectory"),
     # windows of all blocks together
     _square("window_squares", r"\sum_s \sum_{j \in W_s} \|G_{j,s}\|^2", "squared updates in the windows of all blocks"),
     _square(
-        "drift_squares", r"\sum_s \sum_{j \in W_s} \|\mathbb{E}_j G_{j,s}\|^2", "squared means in the windows of all blocks"
+        "drift_squares",
+        r"\sum_s \sum_{j \in W_s} \|\mathbb{E}_j G_{j,s}\|^2",
+        "squared means in the windows of all blocks",
     ),
     _square(
         "martingale_squares",
@@ -46,30 +48,46 @@ RANDOM_SGD = [
     _square("block_apart_square", r"\|x_{k,s} - z_{k,s}\|^2", "squared distance in block s", "x^2"),
     Quantity("block_window_norm", r"\|\sum_{i \le j} G_{i,s}\|", "f/x", NONNEGATIVE, "norm of the updates together"),
     Quantity("block_window_norm_before", r"\|\sum_{i < j} G_{i,s}\|", "f/x", NONNEGATIVE, "the same without the last"),
-    _square("block_window_square", r"\|\sum_{i \le j} G_{i,s}\|^2", "its square"),
+    _square("block_window_square", r"\|\sum_{i \le j} G_{i,s}\|^2", "square of the updates together"),
     _square("block_window_square_before", r"\|\sum_{i < j} G_{i,s}\|^2", "the square without the last"),
     _square("block_window_squares", r"\sum_{i \le j} \|G_{i,s}\|^2", "squared updates"),
     _square("block_window_squares_before", r"\sum_{i < j} \|G_{i,s}\|^2", "squared updates without the last"),
     Quantity("block_update_norm", r"\|G_{j,s}\|", "f/x", NONNEGATIVE, "norm of the update of block s by step j"),
-    _square("block_update_square", r"\|G_{j,s}\|^2", "its square"),
+    _square("block_update_square", r"\|G_{j,s}\|^2", "square of the update of block s by step j"),
     Quantity("block_sample_norm", r"\|g_s(z_j; \xi_j)\|", "f/x", NONNEGATIVE, "norm of block s of a gradient sample"),
-    _square("block_point_square", r"\mathbb{E} \|g_s(z; \xi)\|^2 |_{z = z_j}", "expected square of block s of a sample at z_j"),
-    _square("block_sample_square", r"\|g_s(z_j; \xi_j)\|^2", "its square"),
+    _square(
+        "block_point_square",
+        r"\mathbb{E} \|g_s(z; \xi)\|^2 |_{z = z_j}",
+        "expected square of block s of a sample at z_j",
+    ),
+    _square("block_sample_square", r"\|g_s(z_j; \xi_j)\|^2", "square of block s of a gradient sample"),
     Quantity("block_mean_norm", r"\|\nabla_s f(z_j)\|", "f/x", NONNEGATIVE, "norm of block s of the gradient"),
     Quantity("block_inner", r"\langle \sum_{i<j} G_{i,s}, G_{j,s} \rangle", _SQUARE, REAL, "window along a new update"),
     Quantity(
-        "block_inner_sample", r"\langle \sum_{i<j} G_{i,s}, g_s(z_j;\xi_j) \rangle", _SQUARE, REAL, "window along a sample"
+        "block_inner_sample",
+        r"\langle \sum_{i<j} G_{i,s}, g_s(z_j;\xi_j) \rangle",
+        _SQUARE,
+        REAL,
+        "window along a sample",
     ),
     Quantity(
-        "block_inner_mean", r"\langle \sum_{i<j} G_{i,s}, \nabla_s f(z_j) \rangle", _SQUARE, REAL, "window along its mean"
+        "block_inner_mean",
+        r"\langle \sum_{i<j} G_{i,s}, \nabla_s f(z_j) \rangle",
+        _SQUARE,
+        REAL,
+        "window along its mean",
     ),
     Quantity("block_drift_norm", r"\|\sum_{i \le j} \mathbb{E}_i G_{i,s}\|", "f/x", NONNEGATIVE, "the means together"),
-    _square("block_drift_square", r"\|\sum_{i \le j} \mathbb{E}_i G_{i,s}\|^2", "its square"),
+    _square("block_drift_square", r"\|\sum_{i \le j} \mathbb{E}_i G_{i,s}\|^2", "square of the means together"),
     _square("block_drift_squares", r"\sum_{i \le j} \|\mathbb{E}_i G_{i,s}\|^2", "the squared means"),
     _square("block_martingale_square", r"\|\sum_{i \le j} (G_{i,s} - \mathbb{E}_i G_{i,s})\|^2", "the rest together"),
     _square("block_martingale_square_before", r"\|\sum_{i<j} (G_{i,s} - \mathbb{E}_i G_{i,s})\|^2", "without the last"),
-    _square("block_martingale_squares", r"\sum_{i \le j} \|G_{i,s} - \mathbb{E}_i G_{i,s}\|^2", "the squares of the rest"),
-    _square("block_martingale_squares_before", r"\sum_{i<j} \|G_{i,s} - \mathbb{E}_i G_{i,s}\|^2", "without the last one"),
+    _square(
+        "block_martingale_squares", r"\sum_{i \le j} \|G_{i,s} - \mathbb{E}_i G_{i,s}\|^2", "the squares of the rest"
+    ),
+    _square(
+        "block_martingale_squares_before", r"\sum_{i<j} \|G_{i,s} - \mathbb{E}_i G_{i,s}\|^2", "without the last one"
+    ),
     _square("block_difference_square", r"\|G_{j,s} - \mathbb{E}_j G_{j,s}\|^2", "the square of the last"),
     Quantity(
         "block_inner_martingale",
@@ -94,9 +112,17 @@ MEANS_SGD = [
     _square("mean_apart_square", r"\overline{\mathbb{E} \|x - z\|^2}", "average of E||x_k - z_k||^2", "x^2"),
     _square("mean_update_square", r"\overline{\mathbb{E} \|G\|^2}", "average of E||G_k||^2"),
     _square("mean_expected_square", r"\overline{\mathbb{E} \|\mathbb{E}_k G\|^2}", "average of expected_square"),
-    _square("mean_martingale_square", r"\overline{\mathbb{E} \|G - \mathbb{E}_k G\|^2}", "average of the differences' squares"),
+    _square(
+        "mean_martingale_square",
+        r"\overline{\mathbb{E} \|G - \mathbb{E}_k G\|^2}",
+        "average of the differences' squares",
+    ),
     _square("mean_window_squares", r"\overline{\mathbb{E} \sum_s \sum_{W_s} \|G_s\|^2}", "average of window_squares"),
-    _square("mean_drift_squares", r"\overline{\mathbb{E} \sum_s \sum_{W_s} \|\mathbb{E} G_s\|^2}", "average of drift_squares"),
+    _square(
+        "mean_drift_squares",
+        r"\overline{\mathbb{E} \sum_s \sum_{W_s} \|\mathbb{E} G_s\|^2}",
+        "average of drift_squares",
+    ),
     _square(
         "mean_martingale_squares",
         r"\overline{\mathbb{E} \sum_s \sum_{W_s} \|G_s - \mathbb{E} G_s\|^2}",
@@ -115,6 +141,7 @@ BEFORE = [
     _square("block_variance", r"\sigma_s^2", "variance of block s of a gradient sample"),
     _square("block_aged_variance", r"a_s \sigma_s^2", "block_delay times block_variance"),
     _square("aged_variance", r"\sum_s a_s \sigma_s^2", "sum of block_aged_variance over the blocks"),
-    Quantity("j_before", "j-1", "1", NATURAL, "number of steps without the last one")]
+    Quantity("j_before", "j-1", "1", NATURAL, "number of steps without the last one"),
+]
 IN_SGD_PROOFS = [*BEFORE, *RANDOM_SGD, *MEANS_SGD]
 BLOCKWISE = frozenset(q.name for q in (*RANDOM_SGD, *BEFORE) if q.name.startswith("block_"))

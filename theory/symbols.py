@@ -11,7 +11,6 @@ import sympy as sp
 
 from theory.errors import InputError
 from theory.proof_quantities import IN_PROOFS, expectations
-from theory.sgd_quantities import IN_SGD_PROOFS
 from theory.quantity import (
     COUNT,
     NATURAL,
@@ -23,6 +22,7 @@ from theory.quantity import (
     Quantity,
     number_text,
 )
+from theory.sgd_quantities import IN_SGD_PROOFS
 
 __all__ = [
     "COUNT",

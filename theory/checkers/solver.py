@@ -23,6 +23,7 @@ from theory.symbols import QUANTITIES
 
 TIMEOUT = 5.0  # seconds per question
 _ONE = {"L": 1, "eta": 1, "rho": 1, "sigma": 1, "E0": 1, "Delta0": 1, "Delta1": 1}
+_WINDOW = {"block_window_norm": 1, "block_drift_norm": 1, "block_delay": 1, "age_max": 1, "block_variance": 1}
 HINTS: tuple[dict[str, Any], ...] = (  # alpha/(2-alpha) = 1/4 at alpha = 2/5: roots stay rational
     {"alpha": sp.Rational(2, 5), "tau": 1, "K": 2, "k": 1, "j": 1, "t": 1, "age": 1, **_ONE},
     {"alpha": sp.Rational(2, 5), "tau": 2, "K": 3, "k": 3, "j": 2, "t": sp.Rational(1, 2), "eta": 1},
@@ -30,7 +31,7 @@ HINTS: tuple[dict[str, Any], ...] = (  # alpha/(2-alpha) = 1/4 at alpha = 2/5: r
     {"alpha": 1, "tau": 2, "K": 1, "k": 0, "j": 3, "eta": 1},
     {"alpha": sp.Rational(2, 5), "tau": 0, "K": 40, "k": 30, "j": 0, "eta": 1},
     {"alpha": sp.Rational(2, 5)},
-    {"gamma": 1, "S": 1, "j": 1, "delta_max": 1, "tau": 1, "block_window_norm": 1, "theta": 1, **_ONE},
+    {"gamma": 1, "S": 1, "j": 1, "delta_max": 1, "tau": 1, "theta": 1, **_WINDOW, **_ONE},
     {"gamma": sp.Rational(1, 4), "S": 2, "j": 2, "delta_max": 2, "tau": 1, "K": 2, "theta": 1, **_ONE},
     {},
 )

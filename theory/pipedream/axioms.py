@@ -11,7 +11,9 @@ from theory.vectors import CONSTANT, INNER, INSTANCES, Vector, register
 
 _grad = register(Vector("sgd_grad", r"\nabla f(x_k)", "gradient at the iterate", None, "grad_square")).symbol
 _taken = register(Vector("sgd_taken", r"\nabla f(z_k)", "gradient where step k looks", None, "taken_square")).symbol
-_change = register(Vector("sgd_change", r"\nabla f(x_k) - \nabla f(z_k)", "their difference", None, "change_square")).symbol
+_change = register(
+    Vector("sgd_change", r"\nabla f(x_k) - \nabla f(z_k)", "their difference", None, "change_square")
+).symbol
 _update = register(Vector("update", "G_k", "update of step k without its step size", None, "update_square")).symbol
 _move = register(Vector("move", "x_{k+1} - x_k", "step k", None, "move_square")).symbol
 _difference = register(
@@ -34,7 +36,13 @@ _block_update = register(
     Vector("block_update", "G_{j,s}", "the last update", "block_update_norm", "block_update_square")
 ).symbol
 _drift = register(
-    Vector("block_drift", r"\sum_{i \le j} \mathbb{E}_i G_{i,s}", "means together", "block_drift_norm", "block_drift_square")
+    Vector(
+        "block_drift",
+        r"\sum_{i \le j} \mathbb{E}_i G_{i,s}",
+        "means together",
+        "block_drift_norm",
+        "block_drift_square",
+    )
 ).symbol
 _martingale = register(
     Vector("block_martingale", r"\sum_{i \le j} (G - \mathbb{E} G)_{i,s}", "the rest", None, "block_martingale_square")
@@ -193,8 +201,6 @@ def polyak_lojasiewicz() -> Relation:
     """E|grad f(x_k)|^2 >= 2 mu E(f(x_k) - f_*)."""
     grad, now, star = _q("E_grad_square E_f_now f_star")
     return ge(grad, 2 * mu * (now - star))
-
-
 
 
 @schema("finite-sum", "later")

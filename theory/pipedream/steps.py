@@ -7,7 +7,8 @@
   full-descent, full-average  the same for an update of all blocks, S = 1
   exact-descent, exact-average  the same without noise
   window         ||sum of j updates||^2 <= j (sum of their squares)          pathwise, the Cauchy-Schwarz inequality
-Proofs: theory/pipedream/proofs. Checked by tests/theory/test_pipedream_runs.py and tests/theory/test_pipedream_proofs.py.
+Proofs: theory/pipedream/proofs. Checked by tests/theory/test_pipedream_runs.py and
+tests/theory/test_pipedream_proofs.py.
 """
 
 from __future__ import annotations

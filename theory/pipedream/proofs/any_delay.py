@@ -12,7 +12,7 @@ from theory.proof import Fact, Proof, Step, statement, symbols
 
 
 def _proof(theorem: Bound, size: tuple[Step, ...], *more: Fact) -> Proof:
-    end = (average.PROOF, "apart by updates", "second moment of a run", *more)
+    end: tuple[Fact | str | Proof, ...] = (average.PROOF, "apart by updates", "second moment of a run", *more)
     return Proof(theorem, (*WINDOWS, *size, Step("theorem", end, statement(theorem, LEFT))), LEFT)
 
 

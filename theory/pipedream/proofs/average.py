@@ -13,8 +13,8 @@ from theory.proof import Averaged, Expected, Proof, Step, axiom, definition, ge,
 
 MEANS = {
     f"E_{name}": f"mean_{name}"
-    for name in "grad_square taken_square apart_square update_square expected_square martingale_square window_squares drift_squares "
-    "martingale_squares".split()
+    for name in "grad_square taken_square apart_square update_square expected_square martingale_square "
+    "window_squares drift_squares martingale_squares".split()
 }
 first, last, f_star = symbols("E_f_first E_f_last f_star")
 grad, taken, apart, update = symbols("mean_grad_square mean_taken_square mean_apart_square mean_update_square")

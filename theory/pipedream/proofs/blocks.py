@@ -6,7 +6,20 @@ from theory.pipedream import blocks
 from theory.pipedream.parts import G, S, delta_max, gamma
 from theory.pipedream.proofs import average, window
 from theory.pipedream.proofs.common import APART, BLOCK, averaged
-from theory.proof import Expected, Induction, Proof, SquareOf, Step, axiom, definition, eq, le, statement, symbols, with_terms
+from theory.proof import (
+    Expected,
+    Induction,
+    Proof,
+    SquareOf,
+    Step,
+    axiom,
+    definition,
+    eq,
+    le,
+    statement,
+    symbols,
+    with_terms,
+)
 from theory.rules import Instance
 from theory.sum_rules import Summed
 

@@ -1,4 +1,4 @@
-"""Proof of the descent step: smoothness along the step, the mean of the update, and 2<u, v> = |u|^2 + |v|^2 - |u - v|^2."""
+"""Proof of the descent step: smoothness, the mean of the update, and 2<u, v> = |u|^2 + |v|^2 - |u - v|^2."""
 
 from __future__ import annotations
 
@@ -102,9 +102,7 @@ ALL = Step(
     eq(E_inner, E_both),
     mutant=eq(E_inner, E_both * 19 / 20),
 )
-EXACT = Step(
-    "mean of the update", (axiom("exact_inner"),), eq(E_inner, E_both), mutant=eq(E_inner, E_both * 19 / 20)
-)
+EXACT = Step("mean of the update", (axiom("exact_inner"),), eq(E_inner, E_both), mutant=eq(E_inner, E_both * 19 / 20))
 LEMMA = ("along the update, expected", "mean of the update", "square of the change, expected", "change by the distance")
 
 

@@ -7,7 +7,20 @@ from theory.pipedream import variance
 from theory.pipedream.parts import S, delta_max, gamma, sigma, theta
 from theory.pipedream.proofs import average, split
 from theory.pipedream.proofs.common import APART, VARIANCE, averaged, condition
-from theory.proof import Expected, Fact, Proof, SquareOf, Step, axiom, definition, eq, le, statement, symbols, with_terms
+from theory.proof import (
+    Expected,
+    Fact,
+    Proof,
+    SquareOf,
+    Step,
+    axiom,
+    definition,
+    eq,
+    le,
+    statement,
+    symbols,
+    with_terms,
+)
 from theory.sum_rules import Summed
 
 block_apart, drift_squares, rest = symbols("block_apart_square block_drift_squares block_martingale_square")
@@ -128,7 +141,13 @@ STEPS = (
 
 
 def _proof(theorem: Bound, *more: Fact) -> Proof:
-    end = (average.PROOF, "apart by gradients and noise", "second moment of a run", condition(theorem), *more)
+    end: tuple[Fact | str | Proof, ...] = (
+        average.PROOF,
+        "apart by gradients and noise",
+        "second moment of a run",
+        condition(theorem),
+        *more,
+    )
     return Proof(theorem, (*STEPS, Step("theorem", end, statement(theorem, left))), left)
 
 
