@@ -12,7 +12,7 @@ The last conclusion is the theorem: the right side of a `Bound` or an `Inequalit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import sympy as sp
@@ -35,6 +35,7 @@ from theory.rules import (
     ProofError,
     SquareOf,
     split,
+    split_all,
 )
 from theory.symbols import symbols
 from theory.vectors import vectors
@@ -61,6 +62,7 @@ __all__ = [
     "le",
     "mutants",
     "split",
+    "split_all",
     "statement",
     "symbols",
     "vectors",
@@ -84,6 +86,7 @@ class Step:
     conclusion: Relation
     rule: Rule = Direct()
     mutant: Relation | None = None
+    cases: tuple[Mapping[sp.Symbol, sp.Expr], ...] = ({},)
     words: str = ""
 
     def __post_init__(self) -> None:
@@ -93,6 +96,9 @@ class Step:
             raise ProofError(f"step {self.name}: cites a premise twice")
         if not self.mutants:
             raise ProofError(f"step {self.name}: give a mutant, or a conclusion with named terms")
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.conclusion))
 
     @property
     def mutants(self) -> dict[str, Relation]:

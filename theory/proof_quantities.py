@@ -73,13 +73,45 @@ IN_PROOFS = [
         REAL,
         "old noise along the mean of a new sample's noise, given the past",
     ),
+    # the gradient where it was taken
+    Quantity("taken_norm", r"\|\nabla f(x_{(k-\tau)_+})\|_*", "f/x", NONNEGATIVE, "dual norm of it where it was taken"),
+    Quantity(
+        "shifted_error_norm",
+        r"\|m_{k+1} - \nabla f(x_{(k-\tau)_+})\|_*",
+        "f/x",
+        NONNEGATIVE,
+        "dual norm of m_{k+1} minus grad f where it was taken",
+    ),
+    Quantity("shifted_lag_norm", r"\|w'_k\|_*", "f/x", NONNEGATIVE, "dual norm of that without nu_k"),
+    Quantity("shifted_lag_norm_before", r"\|w'_{k-1}\|_*", "f/x", NONNEGATIVE, "the same one step before"),
+    Quantity(
+        "taken_change",
+        r"\|\nabla f(x_{(k-1-\tau)_+}) - \nabla f(x_{(k-\tau)_+})\|_*",
+        "f/x",
+        NONNEGATIVE,
+        "dual norm of the change of grad f where it was taken",
+    ),
+    Quantity(
+        "taken_step_norm",
+        r"\|x_{(k-\tau)_+} - x_{(k-1-\tau)_+}\|",
+        "x",
+        NONNEGATIVE,
+        "norm of what the place where the gradient is taken moves by",
+    ),
+    Quantity("stale_step_norm", r"\|x_{(k-1-\tau)_+ + 1} - x_{(k-1-\tau)_+}\|", "x", NONNEGATIVE, "norm of an old step"),
+    # averages over a run
+    Quantity("mean_momentum_norm", r"\overline{\|m\|_*}", "f/x", NONNEGATIVE, "average of momentum_norm"),
+    Quantity("mean_taken_norm", r"\overline{\|\nabla f_{taken}\|_*}", "f/x", NONNEGATIVE, "average of taken_norm"),
+    Quantity("mean_shifted_error_norm", r"\overline{\|e'\|_*}", "f/x", NONNEGATIVE, "average of shifted_error_norm"),
 ]
 
 RANDOM = (
     "f_now f_next f_first f_last grad_norm error_norm noise_norm delta delta_mean_weighted mean_grad_norm "
     "mean_error_norm momentum_norm lag_norm noise_frobenius noise_square noise_square_before sample_square "
-    "inner_noise inner_noise_mean"
-).split() + [quantity.name for quantity in RANDOM_SGD]
+    "inner_noise inner_noise_mean taken_norm shifted_error_norm shifted_lag_norm mean_momentum_norm mean_taken_norm "
+    "mean_shifted_error_norm"
+).split()
+RANDOM += [quantity.name for quantity in RANDOM_SGD]
 PREFIX = "E_"
 
 

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from theory.errors import InputError
-from theory.lmo.proofs import delay, descent, momentum_error
+from theory.lmo.proofs import average, delay, delayed, descent, momentum, momentum_error, shifted
 from theory.proof import Proof
 
-PROOFS: dict[str, Proof] = {proof.name: proof for proof in (descent.PROOF, delay.PROOF, momentum_error.PROOF)}
+PROOFS: dict[str, Proof] = {
+    proof.name: proof
+    for proof in (
+        descent.PROOF,
+        delay.PROOF,
+        momentum_error.PROOF,
+        average.PROOF,
+        delayed.PROOF,
+        shifted.PROOF,
+        momentum.PROOF,
+    )
+}
 
 
 def get_proof(name: str) -> Proof:

@@ -213,6 +213,7 @@ class Induction:
 
 
 COUNTED = sp.Symbol("i", integer=True, nonnegative=True)
+SUMMED = sp.Symbol("n_", integer=True, nonnegative=True)
 COUNTED_TOO = sp.Symbol("j_", integer=True, nonnegative=True)
 
 
@@ -221,6 +222,18 @@ def split() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
     k, tau = symbols("k tau")
     early = {tau: COUNTED + COUNTED_TOO + 1, k: COUNTED + 1}
     return early, {k: tau + COUNTED + 1}
+
+
+def split_sum() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
+    """The step from a sum of n to one of n + 1 terms in two cases: n < tau, and n >= tau."""
+    tau = symbols("tau")[0]
+    return {tau: SUMMED + COUNTED + 1}, {SUMMED: tau + COUNTED}
+
+
+def split_all() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
+    """All steps k >= 0 in two cases: k <= tau, and k > tau."""
+    k, tau = symbols("k tau")
+    return {tau: k + COUNTED}, {k: tau + COUNTED + 1}
 
 
 @dataclass(frozen=True)
@@ -256,9 +269,13 @@ class Averaged:
         for v, mean in averages.items():
             result += slopes[v] * mean
         for now, after, first, last in pairs:
-            if sp.expand(slopes[now] + slopes[after]) != 0:
+            left_over = sp.expand(slopes[now] + slopes[after])
+            if left_over != 0 and after not in averages:
                 raise ProofError(f"fact {relation}: {now} and {after} do not telescope")
-            result += slopes[after] * (last - first) / K
+            # slopes (-c, c + left_over): c (after - now) telescopes, the rest is an average of `after`
+            result += -slopes[now] * (last - first) / K
+            if after in averages:
+                result += left_over * averages[after] - slopes[after] * averages[after]
         strange = {s.name for s in rest.free_symbols} & set(RANDOM)
         if strange:
             raise ProofError(f"fact {relation}: nothing says what {min(strange)} adds up to")
@@ -270,7 +287,7 @@ class Averaged:
         total: sp.Expr = sp.Integer(0)
         for g, G in self.sums.items():
             self._check_sum(g, G)
-            by = _slope(rest, g, k)
+            by = sp.Integer(-1) if sp.expand(rest + g) == 0 else _slope(rest, g, k)
             total += by * G
             rest = rest - by * g
         if rest.has(k):
@@ -282,8 +299,8 @@ class Averaged:
     def _check_sum(self, g: sp.Expr, G: sp.Expr) -> None:
         k, K = symbols("k K")
         at_zero = G.subs(K, 0)
-        growth = G.subs(K, K + 1) - G - g.subs(k, K + self.first)
-        if not is_zero(at_zero, self.cases[:1]) or not is_zero(growth, self.cases) or not spot_zero(growth):
+        growth = G.subs(K, SUMMED + 1) - G.subs(K, SUMMED) - g.subs(k, SUMMED + self.first)
+        if not is_zero(at_zero) or not is_zero(growth, self.cases) or not spot_zero(growth):
             raise ProofError(f"sum over k of {g}: is not {G}")
 
 

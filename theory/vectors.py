@@ -37,7 +37,7 @@ class Vector:
 _ALL = (
     Vector("grad", r"\nabla f(z_k)", "gradient at z_k", "grad_norm"),
     Vector("grad_before", r"\nabla f(z_{k-1})", "gradient at z_{k-1}"),
-    Vector("grad_taken", r"\nabla f(x_{(k-\tau)_+})", "mean of the gradient sample that step k uses"),
+    Vector("grad_taken", r"\nabla f(x_{(k-\tau)_+})", "mean of the gradient sample that step k uses", "taken_norm"),
     Vector("momentum", "m_{k+1}", "momentum after the gradient of step k", "momentum_norm"),
     Vector("momentum_before", "m_k", "momentum before it"),
     Vector("direction", "d_k", "LMO direction of m_{k+1}", "direction_norm"),
@@ -54,6 +54,20 @@ _ALL = (
     Vector("lag", "w_k", "e_k - nu_k", "lag_norm"),
     Vector("lag_before", "w_{k-1}", "e_{k-1} - nu_{k-1}", "lag_norm_before"),
     Vector("start", r"m_0 - \nabla f(x_0)", "error of the first momentum", "E0"),
+    Vector("taken_before", r"\nabla f(x_{(k-1-\tau)_+})", "gradient that the step before used"),
+    Vector(
+        "taken_change",
+        r"\nabla f(x_{(k-1-\tau)_+}) - \nabla f(x_{(k-\tau)_+})",
+        "change of the gradient where it is taken",
+        "taken_change",
+        None,
+        "taken_step",
+    ),
+    Vector("taken_step", r"x_{(k-\tau)_+} - x_{(k-1-\tau)_+}", "move of where it is taken", "taken_step_norm"),
+    Vector("shifted_error", "e'_k", "m_{k+1} - grad f(x_{(k-tau)+})", "shifted_error_norm"),
+    Vector("shifted_error_before", "e'_{k-1}", "m_k - grad f(x_{(k-1-tau)+})"),
+    Vector("shifted_lag", "w'_k", "e'_k - nu_k", "shifted_lag_norm"),
+    Vector("shifted_lag_before", "w'_{k-1}", "e'_{k-1} - nu_{k-1}", "shifted_lag_norm_before"),
     Vector("walk", "z_{i+j} - z_i", "j steps", "walk_norm"),
     Vector("walk_before", "z_{i+j-1} - z_i", "the first j - 1 of them", "walk_norm_before"),
 )
@@ -68,6 +82,7 @@ INNER: dict[frozenset[str], str] = {  # pairs of vectors -> the quantity that is
 # The same quantities at another step or place: what holds at every one of them holds there.
 INSTANCES: dict[str, dict[str, str]] = {
     "step before": {"step_norm": "step_norm_before"},
+    "an old step": {"step_norm": "stale_step_norm"},
     "walk back to the gradient": {"walk_norm": "gap_norm", "j": "age"},
 }
 CONSTANT = "eta alpha tau K L sigma rho E0 Delta0 Delta1 f_star".split()  # the same at every step of a run

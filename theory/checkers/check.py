@@ -11,6 +11,7 @@ from theory.axioms import Fact
 from theory.checkers.induction import decide
 from theory.checkers.outcome import Values, no_conclusion, verdict
 from theory.checkers.solver import counterexample, load, proves
+from theory.errors import InputError
 from theory.proof import Ledger, Proof, Step, closure, ledger
 from theory.relation import Relation
 from theory.rules import Induction, ProofError
@@ -36,6 +37,9 @@ class StepResult:
     axioms: dict[str, list[str]]
 
 
+Known = dict[tuple[Step, tuple[Relation, ...]], StepResult]  # what was checked before
+
+
 @dataclass(frozen=True)
 class ProofResult:
     """What came of one proof; rests_on: names of the proofs that it uses, which have to hold too."""
@@ -54,8 +58,17 @@ class ProofResult:
         return asdict(self)
 
 
-def check_step(proof: Proof, step: Step) -> StepResult:
-    """Check one step: the conclusion, the mutants, the premises."""
+def check_step(proof: Proof, step: Step, known: Known | None = None) -> StepResult:
+    """Check one step: the conclusion, the mutants, the premises. `known` keeps what several proofs share."""
+    load()
+    known = {} if known is None else known
+    key = (step, tuple(fact.relation for fact in proof.facts(step)))
+    if key not in known:
+        known[key] = _check_step(proof, step)
+    return known[key]
+
+
+def _check_step(proof: Proof, step: Step) -> StepResult:
     start = time.perf_counter()
     facts = proof.facts(step)
     used = {name: [f"rule {type(step.rule).__name__}"] for name in step.rule.axioms}
@@ -69,7 +82,7 @@ def check_step(proof: Proof, step: Step) -> StepResult:
         else:
             hypotheses = [(fact, step.rule.apply(fact.relation)) for fact in facts]
             reason, sharper, dropped = _decide(step, hypotheses)
-    except ProofError as error:
+    except (ProofError, InputError) as error:
         reason = str(error)
     seconds = time.perf_counter() - start
     name = type(step.rule).__name__
@@ -87,19 +100,22 @@ def _decide(
         fact.key: counterexample([r for f, r in hypotheses if f is not fact], step.conclusion)
         for fact, _ in hypotheses
     }
-    if not proves(relations, step.conclusion):
+    if not all(proves([r.subs(c) for r in relations], step.conclusion.subs(c)) for c in step.cases):
         return no_conclusion(counterexample(relations, step.conclusion)), sharper, dropped
     return verdict(sharper, dropped), sharper, dropped
 
 
-def check(proof: Proof, done: dict[str, ProofResult] | None = None) -> ProofResult:
+def check(
+    proof: Proof, done: dict[str, ProofResult] | None = None, known: Known | None = None
+) -> ProofResult:
     """Check one proof; `done` holds the results of those it rests on (they are checked first where missing)."""
     done = {} if done is None else done
+    known = {} if known is None else known
     for other in closure([proof])[:-1]:
         if other.name not in done:
-            done[other.name] = check(other, done)
+            done[other.name] = check(other, done, known)
     start = time.perf_counter()
-    steps = tuple(check_step(proof, step) for step in proof.steps)
+    steps = tuple(check_step(proof, step, known) for step in proof.steps)
     book = ledger(proof)
     bad = [f"step {s.name}: {s.reason}" for s in steps if not s.proved]
     bad += [f"it uses {p.name}, which is not proved" for p in proof.rests_on if not done[p.name].proved]
@@ -119,9 +135,10 @@ def check_all(
     """Check proofs and all that they rest on. Raises InputError where z3 is missing."""
     load()
     done: dict[str, ProofResult] = {}
+    known: Known = {}
     everything = closure(proofs)
     for number, proof in enumerate(everything):
         if progress is not None:
             progress(number / len(everything), f"proof of {proof.name}")
-        check(proof, done)
+        check(proof, done, known)
     return done

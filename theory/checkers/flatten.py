@@ -6,6 +6,7 @@ becomes n with n <= x, n <= y and n = x or n = y. One expression gives one symbo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import sympy as sp
@@ -17,9 +18,11 @@ from theory.errors import InputError
 class Flattener:
     """Keeps the symbols that stand for powers, roots and minima.
 
+    positive: tells which expressions are;
     powers: (base, exponent) -> symbol; roots: base -> symbol; minima: arguments -> symbol.
     """
 
+    positive: Callable[[sp.Expr], bool] = lambda base: bool(base.is_positive)
     powers: dict[tuple[sp.Expr, sp.Expr], sp.Symbol] = field(default_factory=dict)
     roots: dict[sp.Expr, sp.Symbol] = field(default_factory=dict)
     minima: dict[frozenset[sp.Expr], sp.Symbol] = field(default_factory=dict)
@@ -44,7 +47,10 @@ class Flattener:
         if exponent.is_Rational:
             if exponent.q != 2:
                 raise InputError(f"expression {base}**{exponent}: of roots only the square root is allowed")
-            root = self.roots.setdefault(base, sp.Dummy(f"root{len(self.roots)}", nonnegative=True))
+            if base not in self.roots:
+                sign = {"positive": True} if self.positive(base) else {"nonnegative": True}
+                self.roots[base] = sp.Dummy(f"root{len(self.roots)}", **sign)
+            root = self.roots[base]
             return root**exponent.p
         result: sp.Expr = sp.Integer(1)
         constant, rest = sp.expand(exponent).as_coeff_Add()
@@ -52,7 +58,7 @@ class Flattener:
             raise InputError(f"expression {base}**({exponent}): exponents are sums of natural numbers")
         for term in sp.Add.make_args(rest):
             factor, part = term.as_coeff_Mul()
-            if not factor.is_Integer:
+            if not factor.is_Integer or factor < 0:  # a negative one would divide by 0 at alpha = 1
                 raise InputError(f"expression {base}**({exponent}): exponents are sums of natural numbers")
             symbol = self.powers.setdefault((base, part), sp.Dummy(f"power{len(self.powers)}", nonnegative=True))
             result *= symbol**factor

@@ -59,12 +59,16 @@ def domain_of(symbol: sp.Symbol) -> Domain:
 
 
 class Question:
-    """One set of premises in z3's terms; asks for conclusions."""
+    """One set of premises in z3's terms; asks for conclusions.
 
-    def __init__(self, premises: Iterable[Relation], timeout: float = TIMEOUT) -> None:
+    strict: refuse to divide by what may be 0 (InputError); else such points are left out, as a search may.
+    """
+
+    def __init__(self, premises: Iterable[Relation], timeout: float = TIMEOUT, strict: bool = False) -> None:
         self.z3 = load()
+        self.strict = strict
         self.timeout = timeout
-        self.flatten = Flattener()
+        self.flatten = Flattener(_positive)
         self.symbols: dict[sp.Symbol, Any] = {}
         self.facts: list[Any] = []
         for premise in premises:
@@ -76,6 +80,8 @@ class Question:
         value = self.real(sp.expand(top))
         if not bottom.is_number:
             if not _positive(bottom):
+                if self.strict:
+                    raise InputError(f"relation {relation}: {bottom} is not seen to be positive; nothing divides by it")
                 below = self.real(sp.expand(bottom))
                 self.facts.append(below != 0)
                 value = value * below
@@ -156,13 +162,14 @@ def _positive(expression: sp.Expr) -> bool:
     if expression.is_positive:
         return True
     question = Question(())
-    value = question.real(sp.expand(expression))
+    top, bottom = sp.fraction(sp.together(expression))
+    value = question.real(sp.expand(top * bottom))
     return bool(question.solve(value <= 0) == question.z3.unsat)
 
 
 def proves(premises: Sequence[Relation], conclusion: Relation, timeout: float = TIMEOUT) -> bool:
     """Whether the premises imply the conclusion."""
-    return Question(premises, timeout).proves(conclusion)
+    return Question(premises, timeout, strict=True).proves(conclusion)
 
 
 def counterexample(
@@ -180,8 +187,11 @@ def counterexample(
         if given in tried:
             continue
         tried.append(given)
-        question = Question((p.subs(given) for p in premises), timeout)
-        wanted = question.z3.Not(question.relation(conclusion.subs(given)))
+        try:
+            question = Question((p.subs(given) for p in premises), timeout)
+            wanted = question.z3.Not(question.relation(conclusion.subs(given)))
+        except InputError:  # exponents that are no numbers at this hint
+            continue
         if question.solve(wanted) != question.z3.sat:
             continue
         found = question.model()

@@ -87,6 +87,43 @@ def first_gradient() -> Relation:
     return eq(*vectors("grad_taken grad"))
 
 
+@schema("fixed-delay", "later")
+def taken_one_step_on() -> Relation:
+    """Where the gradient is taken moves by an old step, or not at all while k <= tau."""
+    return le(*symbols("taken_step_norm stale_step_norm"))
+
+
+@schema("norm-ratio")
+def norm_ratio() -> Relation:
+    """dualnorm(nu_k) <= rho ||nu_k||_F."""
+    return le(_norm("noise"), rho * symbols("noise_frobenius")[0])
+
+
+@schema("jensen")
+def jensen_for_noise() -> Relation:
+    """(E ||nu_k||_F)^2 <= E ||nu_k||_F^2."""
+    mean, square = symbols("E_noise_frobenius E_noise_square")
+    return le(mean**2, square)
+
+
+@schema("independent-batch", "later")
+def past_is_known() -> Relation:
+    """nu_{k-1} is a function of the past: E <nu_{k-1}, n_k> = E <nu_{k-1}, mean of n_k given the past>."""
+    return eq(*symbols("E_inner_noise E_inner_noise_mean"))
+
+
+@schema("unbiased", "later")
+def mean_of_a_sample() -> Relation:
+    """The mean of n_k given the past is 0, and so is its inner product with anything of the past."""
+    return eq(symbols("E_inner_noise_mean")[0], Integer(0))
+
+
+@schema("variance")
+def variance() -> Relation:
+    """E ||n_k||_F^2 <= sigma^2."""
+    return le(symbols("E_sample_square")[0], sigma**2)
+
+
 define(
     "step",
     "the method: z_{k+1} = z_k - eta d_k",
@@ -117,3 +154,26 @@ define("lag before", "w_{k-1} = e_{k-1} - nu_{k-1}", eq(_w_before, _e_before - _
 define("change", "change of the gradient over step k - 1", eq(vectors("change")[0], _g_before - _g), "later")
 define("bias", "bias of the delay", eq(vectors("bias")[0], _taken - _g))
 define("start", "error of the first momentum", eq(vectors("start")[0], _m_before - _g), "first")
+define("initial gap", "Delta0 = f(x_0) - f_*", eq(symbols("Delta0")[0], symbols("E_f_first")[0] - f_star))
+
+_s, _s_before = vectors("shifted_error shifted_error_before")
+define("shifted error", "e'_k = m_{k+1} - grad f(x_{(k-tau)+})", eq(_s, _m - _taken))
+define(
+    "shifted error before",
+    "e'_{k-1} = m_k - grad f(x_{(k-1-tau)+})",
+    eq(_s_before, _m_before - vectors("taken_before")[0]),
+    "later",
+)
+define("shifted lag", "w'_k = e'_k - nu_k", eq(vectors("shifted_lag")[0], _s - _nu))
+define(
+    "shifted lag before",
+    "w'_{k-1} = e'_{k-1} - nu_{k-1}",
+    eq(vectors("shifted_lag_before")[0], _s_before - _nu_before),
+    "later",
+)
+define(
+    "taken change",
+    "change of the gradient where it is taken",
+    eq(vectors("taken_change")[0], vectors("taken_before")[0] - _taken),
+    "later",
+)

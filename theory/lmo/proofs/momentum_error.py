@@ -17,6 +17,7 @@ from theory.proof import (
     eq,
     le,
     split,
+    split_all,
     statement,
     symbols,
     vectors,
@@ -24,7 +25,8 @@ from theory.proof import (
 )
 
 alpha, eta, tau, k, L, E0 = symbols("alpha eta tau k L E0")
-w, w_before, change, bias, error, noise = symbols("lag_norm lag_norm_before grad_change delay_bias error_norm noise_norm")
+w, w_before, change, bias = symbols("lag_norm lag_norm_before grad_change delay_bias")
+error, noise = symbols("error_norm noise_norm")
 before = symbols("step_norm_before")[0]
 v_lag, v_before, v_change, v_bias, v_start = vectors("lag lag_before change bias start")
 b = 1 - alpha
@@ -100,7 +102,7 @@ STEPS = (
         Induction({"lag_norm_before": "lag_norm"}, ("first error in norms",), cases=split()),
     ),
     ERROR,
-    Step("lemma", ("unrolled", "error and noise"), statement(momentum_error.INEQUALITY)),
+    Step("lemma", ("unrolled", "error and noise"), statement(momentum_error.INEQUALITY), cases=split_all()),
 )
 
 PROOF = Proof(momentum_error.INEQUALITY, STEPS)
