@@ -5,8 +5,9 @@ of an axiom holds the name and the arguments, its relation is made by the schema
 instance of an axiom cannot pass for one. Axioms that a theorem assumes have their names and words in
 `theory.assumptions.ASSUMPTIONS`; those of mathematics, which nobody has to assume, in `MATHEMATICS` there.
 
-A fact has a scope: it holds at "every" step, at the "first" one only, or at all "later" ones (those that have a step
-before them). Facts of the first and of later steps never meet in one step of a proof; an induction joins them.
+A fact has a scope: it holds at "every" step, at the "first" one only (k = 0; "first at y": k = 1, where the virtual
+iterate of error feedback begins), or at all "later" ones, those that have a step before them. Facts of the first and of
+later steps never meet in one step of a proof; an induction joins them.
 
 A folder of theorems adds schemas with `@schema("axiom name")` and definitions with `define`.
 """
@@ -20,7 +21,7 @@ from theory.assumptions import ASSUMPTIONS, MATHEMATICS
 from theory.errors import InputError
 from theory.relation import Relation
 
-SCOPES = ("every", "first", "later")
+SCOPES = ("every", "first", "first at y", "later")
 SCHEMAS: dict[str, tuple[str, str, Callable[..., Relation]]] = {}  # schema -> (axiom, scope, function)
 DEFINITIONS: dict[str, tuple[str, str, Relation]] = {}  # name -> (words, scope, relation)
 

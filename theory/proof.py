@@ -35,6 +35,7 @@ from theory.rules import (
     ProofError,
     SquareOf,
     split,
+    from_one,
     split_all,
 )
 from theory.symbols import symbols
@@ -58,6 +59,7 @@ __all__ = [
     "axiom",
     "definition",
     "eq",
+    "from_one",
     "ge",
     "le",
     "mutants",
@@ -169,8 +171,9 @@ class Proof:
         """At which steps a conclusion holds."""
         scopes = {fact.scope for fact in self.facts(step)} - {"every"}
         if isinstance(step.rule, Induction):
+            first = "first at y" if step.rule.first else "first"
             for fact in self.facts(step):
-                if fact.scope == ("later" if fact.key in step.rule.base else "first"):
+                if fact.scope not in ("every", first if fact.key in step.rule.base else "later"):
                     raise ProofError(f"proof of {self.name}, step {step.name}: {fact.key} holds at {fact.scope} steps")
             return "every"
         if len(scopes) > 1 or (scopes and isinstance(step.rule, (Averaged, Instance))):

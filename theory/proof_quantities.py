@@ -99,7 +99,23 @@ IN_PROOFS = [
         "norm of what the place where the gradient is taken moves by",
     ),
     Quantity("stale_step_norm", r"\|x_{(k-1-\tau)_+ + 1} - x_{(k-1-\tau)_+}\|", "x", NONNEGATIVE, "norm of an old step"),
+    # error feedback
+    Quantity("extra", r"\tau - 1", "1", NONNEGATIVE, "delay beyond the first step"),
+    Quantity("first_direction_norm", r"\|d_0\|", "1", NONNEGATIVE, "norm of the first direction"),
+    Quantity("start_gap_norm", r"\|x_0 - y_1\|", "x", NONNEGATIVE, "from x_0 to the first virtual iterate"),
+    Quantity("start_change", r"\|\nabla f(x_0) - \nabla f(y_1)\|_*", "f/x", NONNEGATIVE, "the gradient's change there"),
+    Quantity("direction_norm_before", r"\|d_{k-1}\|", "1", NONNEGATIVE, "norm of the direction before"),
+    Quantity("return_gap_norm", r"\|x_k - y_k\|", "x", NONNEGATIVE, "from the virtual iterate to the weights"),
+    Quantity("return_change", r"\|\nabla f(x_k) - \nabla f(y_k)\|_*", "f/x", NONNEGATIVE, "the gradient's change there"),
+    Quantity("grad_norm_at_x", r"\|\nabla f(x_k)\|_*", "f/x", NONNEGATIVE, "dual norm of the gradient at the weights"),
+    Quantity(
+        "delta_mean_weighted_before", r"\tilde{\delta}_{k-1}", "1", NONNEGATIVE, "delta_mean_weighted one step before"
+    ),
+    Quantity("weighted_start", r"\tilde{\delta}_0", "1", NONNEGATIVE, "delta_mean_weighted before the first step"),
+    Quantity("weighted_end", r"\tilde{\delta}_K", "1", NONNEGATIVE, "delta_mean_weighted at the last step"),
     # averages over a run
+    Quantity("mean_grad_norm_at_x", r"\overline{\|\nabla f(x)\|_*}", "f/x", NONNEGATIVE, "average of grad_norm_at_x"),
+    Quantity("mean_weighted", r"\overline{\tilde{\delta}}", "1", NONNEGATIVE, "average of delta_mean_weighted"),
     Quantity("mean_momentum_norm", r"\overline{\|m\|_*}", "f/x", NONNEGATIVE, "average of momentum_norm"),
     Quantity("mean_taken_norm", r"\overline{\|\nabla f_{taken}\|_*}", "f/x", NONNEGATIVE, "average of taken_norm"),
     Quantity("mean_shifted_error_norm", r"\overline{\|e'\|_*}", "f/x", NONNEGATIVE, "average of shifted_error_norm"),
@@ -109,7 +125,8 @@ RANDOM = (
     "f_now f_next f_first f_last grad_norm error_norm noise_norm delta delta_mean_weighted mean_grad_norm "
     "mean_error_norm momentum_norm lag_norm noise_frobenius noise_square noise_square_before sample_square "
     "inner_noise inner_noise_mean taken_norm shifted_error_norm shifted_lag_norm mean_momentum_norm mean_taken_norm "
-    "mean_shifted_error_norm"
+    "mean_shifted_error_norm delta_mean_weighted_before weighted_start weighted_end grad_norm_at_x mean_grad_norm_at_x "
+    "mean_weighted"
 ).split()
 RANDOM += [quantity.name for quantity in RANDOM_SGD]
 PREFIX = "E_"

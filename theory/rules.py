@@ -230,6 +230,11 @@ def split_sum() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
     return {tau: SUMMED + COUNTED + 1}, {SUMMED: tau + COUNTED}
 
 
+def from_one() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
+    """All steps k >= 1: those at which the virtual iterate of error feedback is looked at."""
+    return ({symbols("k")[0]: COUNTED + 1},)
+
+
 def split_all() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
     """All steps k >= 0 in two cases: k <= tau, and k > tau."""
     k, tau = symbols("k tau")

@@ -68,6 +68,24 @@ _ALL = (
     Vector("shifted_error_before", "e'_{k-1}", "m_k - grad f(x_{(k-1-tau)+})"),
     Vector("shifted_lag", "w'_k", "e'_k - nu_k", "shifted_lag_norm"),
     Vector("shifted_lag_before", "w'_{k-1}", "e'_{k-1} - nu_{k-1}", "shifted_lag_norm_before"),
+    # error feedback: C_k = x_k - y_k is tau U_{k-1} (extrapolate) or sum_{i=1..tau} U_{k-i} (telescoped)
+    Vector("x_step", "x_{k+1} - x_k", "what the weights move by"),
+    Vector("correction", "C_{k+1} - C_k", "what x - y changes by"),
+    Vector("first_direction", "d_0", "LMO direction of m_1", "first_direction_norm"),
+    Vector("momentum_zero", "m_0", "first momentum"),
+    Vector("grad_zero", r"\nabla f(x_0)", "gradient at x_0"),
+    Vector("sample_zero", "n_0", "noise of the first sample"),
+    Vector("start_zero", r"m_0 - \nabla f(x_0)", "error of the first momentum", "E0"),
+    Vector("start_gap", "x_0 - y_1", "from the first virtual iterate to x_0", "start_gap_norm"),
+    Vector(
+        "start_change", r"\nabla f(x_0) - \nabla f(y_1)", "the gradient's change", "start_change", None, "start_gap"
+    ),
+    Vector("direction_before", "d_{k-1}", "LMO direction of m_k", "direction_norm_before"),
+    Vector("return_gap", "x_k - y_k", "from the virtual iterate to the weights", "return_gap_norm"),
+    Vector(
+        "return_change", r"\nabla f(x_k) - \nabla f(y_k)", "the gradient's change", "return_change", None, "return_gap"
+    ),
+    Vector("grad_at_x", r"\nabla f(x_k)", "gradient at the weights", "grad_norm_at_x"),
     Vector("walk", "z_{i+j} - z_i", "j steps", "walk_norm"),
     Vector("walk_before", "z_{i+j-1} - z_i", "the first j - 1 of them", "walk_norm_before"),
 )
@@ -81,7 +99,7 @@ INNER: dict[frozenset[str], str] = {  # pairs of vectors -> the quantity that is
 
 # The same quantities at another step or place: what holds at every one of them holds there.
 INSTANCES: dict[str, dict[str, str]] = {
-    "step before": {"step_norm": "step_norm_before"},
+    "step before": {"step_norm": "step_norm_before", "direction_norm": "direction_norm_before"},
     "an old step": {"step_norm": "stale_step_norm"},
     "walk back to the gradient": {"walk_norm": "gap_norm", "j": "age"},
 }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import theory.lmo.axioms  # noqa: F401  (registers the schemas)
+import theory.lmo.error_feedback_axioms  # noqa: F401  (at y)
+from theory.inequality import Inequality
 from theory.lmo import descent, error_feedback_path
 from theory.proof import (
     InnerWith,
@@ -16,6 +18,7 @@ from theory.proof import (
     le,
     statement,
     symbols,
+    vectors,
     with_terms,
 )
 
@@ -23,6 +26,7 @@ f_now, f_next, eta, L = symbols("f_now f_next eta L")
 G, M, E, D = symbols("grad_norm momentum_norm error_norm direction_norm")
 gd, md, ed = symbols("inner_grad inner_momentum inner_error")
 r, mean, step, t = symbols("segment_inner segment_mean step_norm t")
+v_step, v_direction = vectors("step direction")
 
 LENGTH = Step(
     "length of the step",
@@ -32,8 +36,21 @@ LENGTH = Step(
     mutant=eq(step, eta * D * 19 / 20),
 )
 
-STEPS = (
-    LENGTH,
+VIRTUAL = Step(
+    "step of the virtual iterate",
+    (axiom("error_feedback"), definition("virtual step")),
+    eq(v_step, -eta * v_direction),
+    mutant=eq(v_step, -eta * v_direction * 19 / 20),
+)
+LENGTH_AT_Y = Step(
+    "length of the step",
+    ("step of the virtual iterate",),
+    eq(step, eta * D),
+    NormOf(),
+    mutant=eq(step, eta * D * 19 / 20),
+)
+
+AFTER_LENGTH = (
     Step(
         "change along the segment",
         (axiom("duality_on_segment"), axiom("smoothness_on_segment")),
@@ -81,11 +98,15 @@ STEPS = (
 )
 
 
-def last(theorem: descent.Inequality) -> Step:
+STEPS = (LENGTH, *AFTER_LENGTH)
+STEPS_AT_Y = (VIRTUAL, LENGTH_AT_Y, *AFTER_LENGTH)
+
+
+def last(theorem: Inequality) -> Step:
     """The lemma from the two halves of its proof."""
     premises = ("descent along the direction", "progress along the direction", "momentum against gradient")
     return Step("lemma", premises, statement(theorem))
 
 
 PROOF = Proof(descent.INEQUALITY, (*STEPS, last(descent.INEQUALITY)))
-PROOF_AT_Y = Proof(error_feedback_path.DESCENT, (*STEPS, last(error_feedback_path.DESCENT)))
+PROOF_AT_Y = Proof(error_feedback_path.DESCENT, (*STEPS_AT_Y, last(error_feedback_path.DESCENT)))
