@@ -24,6 +24,8 @@ from theory.errors import InputError
 from theory.inequality import Inequality
 from theory.relation import Relation, eq, ge, le, mutants, statement, with_terms
 from theory.rules import (
+    EXHAUSTIVE,
+    FROM_ONE,
     Averaged,
     Direct,
     Expected,
@@ -34,9 +36,11 @@ from theory.rules import (
     NormOf,
     ProofError,
     SquareOf,
-    split,
     from_one,
+    split,
     split_all,
+    split_run,
+    split_sum,
 )
 from theory.symbols import symbols
 from theory.vectors import vectors
@@ -65,6 +69,8 @@ __all__ = [
     "mutants",
     "split",
     "split_all",
+    "split_run",
+    "split_sum",
     "statement",
     "symbols",
     "vectors",
@@ -72,7 +78,6 @@ __all__ = [
 ]
 
 Rule = Direct | NormOf | InnerWith | SquareOf | Integrated | Expected | Instance | Induction | Averaged
-Premise = "Fact | str | Proof"
 
 
 @dataclass(frozen=True)
@@ -136,6 +141,7 @@ class Proof:
                     )
             if step.name in self._facts:
                 raise ProofError(f"proof of {self.name}: two steps are named {step.name}")
+            self._check_cases(step)
             scope = self._scope(step)
             self._facts[step.name] = Fact(step.name, "step", step.conclusion, "", step.words, scope)
         if scope != "every":
@@ -166,6 +172,16 @@ class Proof:
         if isinstance(premise, Proof):
             return Fact(f"theorem {premise.name}", "theorem", premise.conclusion, "", premise.theorem.title)
         return self._facts[premise]
+
+    def _check_cases(self, step: Step) -> None:
+        """Cases have to exhaust what the symbols can be; steps are counted from 1 under error feedback only."""
+        at_y = "error-feedback" in self.theorem.assumptions
+        allowed = [*EXHAUSTIVE, *(FROM_ONE if at_y else ())]
+        for cases in (step.cases, getattr(step.rule, "cases", ())):
+            if cases not in allowed:
+                raise ProofError(f"proof of {self.name}, step {step.name}: its cases {cases} are not known to be all")
+        if getattr(step.rule, "first", 0) not in ((0, 1) if at_y else (0,)):
+            raise ProofError(f"proof of {self.name}, step {step.name}: its steps are not counted from 0")
 
     def _scope(self, step: Step) -> str:
         """At which steps a conclusion holds."""

@@ -98,27 +98,40 @@ IN_PROOFS = [
         NONNEGATIVE,
         "norm of what the place where the gradient is taken moves by",
     ),
-    Quantity("stale_step_norm", r"\|x_{(k-1-\tau)_+ + 1} - x_{(k-1-\tau)_+}\|", "x", NONNEGATIVE, "norm of an old step"),
+    Quantity("stale_step_norm", r"\|x_{(k-1-\tau)_+ + 1} - x_{(k-1-\tau)_+}\|", "x", NONNEGATIVE, "an old step"),
     # error feedback
     Quantity("extra", r"\tau - 1", "1", NONNEGATIVE, "delay beyond the first step"),
     Quantity("first_direction_norm", r"\|d_0\|", "1", NONNEGATIVE, "norm of the first direction"),
     Quantity("start_gap_norm", r"\|x_0 - y_1\|", "x", NONNEGATIVE, "from x_0 to the first virtual iterate"),
-    Quantity("start_change", r"\|\nabla f(x_0) - \nabla f(y_1)\|_*", "f/x", NONNEGATIVE, "the gradient's change there"),
+    Quantity("start_change", r"\|\nabla f(x_0) - \nabla f(y_1)\|_*", "f/x", NONNEGATIVE, "gradient's change to x_0"),
     Quantity("direction_norm_before", r"\|d_{k-1}\|", "1", NONNEGATIVE, "norm of the direction before"),
     Quantity("return_gap_norm", r"\|x_k - y_k\|", "x", NONNEGATIVE, "from the virtual iterate to the weights"),
-    Quantity("return_change", r"\|\nabla f(x_k) - \nabla f(y_k)\|_*", "f/x", NONNEGATIVE, "the gradient's change there"),
+    Quantity("return_change", r"\|\nabla f(x_k) - \nabla f(y_k)\|_*", "f/x", NONNEGATIVE, "gradient's change to x_k"),
     Quantity("grad_norm_at_x", r"\|\nabla f(x_k)\|_*", "f/x", NONNEGATIVE, "dual norm of the gradient at the weights"),
     Quantity(
         "delta_mean_weighted_before", r"\tilde{\delta}_{k-1}", "1", NONNEGATIVE, "delta_mean_weighted one step before"
     ),
     Quantity("weighted_start", r"\tilde{\delta}_0", "1", NONNEGATIVE, "delta_mean_weighted before the first step"),
     Quantity("weighted_end", r"\tilde{\delta}_K", "1", NONNEGATIVE, "delta_mean_weighted at the last step"),
+    # finite sums
+    Quantity(
+        "delay_age",
+        r"\alpha \sum_{i=1}^{k} (1-\alpha)^{k-i} \min(i, \tau)",
+        "1",
+        NONNEGATIVE,
+        "what the delay adds to the mean age of the gradients in the momentum",
+    ),
+    Quantity("noise_growth", r"1 - (1-\alpha)^{2k+2}", "1", NONNEGATIVE, "share of its last variance that nu_k has"),
+    Quantity("noise_growth_root", r"\sqrt{1 - (1-\alpha)^{2k+2}}", "1", NONNEGATIVE, "root of noise_growth"),
     # averages over a run
+    Quantity("mean_delay_age", r"\overline{A}", "1", NONNEGATIVE, "average of delay_age"),
+    Quantity("mean_noise_growth", r"\overline{G}", "1", NONNEGATIVE, "average of noise_growth"),
+    Quantity("mean_noise_growth_root", r"\overline{\sqrt{G}}", "1", NONNEGATIVE, "average of noise_growth_root"),
     Quantity("mean_grad_norm_at_x", r"\overline{\|\nabla f(x)\|_*}", "f/x", NONNEGATIVE, "average of grad_norm_at_x"),
     Quantity("mean_weighted", r"\overline{\tilde{\delta}}", "1", NONNEGATIVE, "average of delta_mean_weighted"),
     Quantity("mean_momentum_norm", r"\overline{\|m\|_*}", "f/x", NONNEGATIVE, "average of momentum_norm"),
     Quantity("mean_taken_norm", r"\overline{\|\nabla f_{taken}\|_*}", "f/x", NONNEGATIVE, "average of taken_norm"),
-    Quantity("mean_shifted_error_norm", r"\overline{\|e'\|_*}", "f/x", NONNEGATIVE, "average of shifted_error_norm"),
+    Quantity("mean_shifted_error_norm", r"\overline{\|e'\|_*}", "f/x", NONNEGATIVE, "average of it"),
 ]
 
 RANDOM = (

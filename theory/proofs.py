@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from theory.errors import InputError
-from theory.lmo.proofs import average, delay, delayed, descent, momentum, momentum_error, shifted
+from theory.lmo.proofs import (
+    average,
+    delay,
+    delayed,
+    descent,
+    error_feedback,
+    error_feedback_path,
+    finite,
+    momentum,
+    momentum_error,
+    shifted,
+)
 from theory.proof import Proof
 
 PROOFS: dict[str, Proof] = {
@@ -16,6 +27,14 @@ PROOFS: dict[str, Proof] = {
         delayed.PROOF,
         shifted.PROOF,
         momentum.PROOF,
+        finite.PROOF,
+        descent.PROOF_AT_Y,
+        error_feedback_path.DELAY,
+        error_feedback_path.MOMENTUM_ERROR,
+        error_feedback_path.AVERAGE,
+        error_feedback.AT_Y,
+        error_feedback.AT_X,
+        error_feedback.ANY_DELAY,
     )
 }
 

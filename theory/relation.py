@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
 import sympy as sp
 
 from theory.bound import Bound
 from theory.errors import InputError
-from theory.evaluation import free_names
+from theory.evaluation import checked_values, evaluate_expression, free_names
 from theory.inequality import Inequality
 from theory.vectors import VECTOR_SYMBOLS
 
@@ -55,6 +56,14 @@ class Relation:
     def difference(self) -> sp.Expr:
         """left - right: at most 0, or equal to 0."""
         return self.left - self.right
+
+    def evaluate(self, values: Mapping[str, object]) -> tuple[float | np.ndarray, float | np.ndarray]:
+        """(left, right) on a run, as `Inequality.evaluate`. Raises InputError for a relation between vectors."""
+        if self.vectors:
+            raise InputError(f"relation {self}: is one between vectors; it has no numbers")
+        owner = f"relation {self}"
+        arrays = checked_values(free_names(self.left, self.right), values, owner)
+        return evaluate_expression(self.left, arrays, owner), evaluate_expression(self.right, arrays, owner)
 
     def subs(self, replacement: Mapping[sp.Basic, sp.Basic]) -> Relation:
         """The same relation with symbols replaced, all at once. The result may have auxiliary symbols."""

@@ -6,7 +6,7 @@ from the one who writes the proof. `axioms` are the axioms that the rule itself 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import sympy as sp
@@ -113,6 +113,9 @@ def combination(relation: Relation, vector: str | None) -> tuple[str, dict[str, 
     return vector, {name: c for name, c in rest.items() if c != 0}
 
 
+ALONG_SEGMENT = ("segment_dual", "segment_inner")  # quantities that depend on t
+
+
 @dataclass(frozen=True)
 class Integrated:
     """From r(t) <= g(t) for t in [0, 1], g a polynomial in t: the integral of r is at most that of g.
@@ -129,8 +132,9 @@ class Integrated:
         r, whole, t = symbols(f"{self.pointwise} {self.integral} t")
         if relation.left != r or relation.sense != "<=" or not relation.right.is_polynomial(t):
             raise ProofError(f"fact {relation}: is not {self.pointwise} <= a polynomial in t")
-        if relation.right.has(r):
-            raise ProofError(f"fact {relation}: has {self.pointwise} on both sides")
+        along = [s.name for s in relation.right.free_symbols if s.name in ALONG_SEGMENT]
+        if along:
+            raise ProofError(f"fact {relation}: {along[0]} changes along the segment; its integral is not known")
         return le(whole, sp.integrate(relation.right, (t, 0, 1)))
 
 
@@ -205,6 +209,18 @@ class Induction:
         """The cases of the step from one index to the next."""
         return self.cases or ({symbols(self.index)[0]: COUNTED + self.first + 1},)
 
+    def check(self, relations: Iterable[Relation], conclusion: Relation) -> None:
+        """Refuse (ProofError) symbols of which nothing says whether they differ from step to step."""
+        now = set(self.before.values())
+        known = {*self.before, *now, *self.varying, self.index, *CONSTANT}
+        for relation in relations:
+            strange = {s.name for s in relation.difference.free_symbols} - known
+            if strange:
+                raise ProofError(f"fact {relation}: {min(strange)} is neither constant nor said to vary")
+        strange = {s.name for s in conclusion.difference.free_symbols} - {*now, self.index, *CONSTANT}
+        if strange:
+            raise ProofError(f"conclusion {conclusion}: {min(strange)} may not occur in what is handed on")
+
     def previous(self, conclusion: Relation) -> Relation:
         """The conclusion at the step before."""
         back = {symbols(now)[0]: symbols(before)[0] for before, now in self.before.items()}
@@ -215,6 +231,11 @@ class Induction:
 COUNTED = sp.Symbol("i", integer=True, nonnegative=True)
 SUMMED = sp.Symbol("n_", integer=True, nonnegative=True)
 COUNTED_TOO = sp.Symbol("j_", integer=True, nonnegative=True)
+
+
+# What exhausts the values of symbols; a step may use no other cases. Those from k = 1 on are for error feedback.
+EXHAUSTIVE: list[tuple[Mapping[sp.Symbol, sp.Expr], ...]] = [(), ({},)]
+FROM_ONE: list[tuple[Mapping[sp.Symbol, sp.Expr], ...]] = []
 
 
 def split() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
@@ -230,6 +251,12 @@ def split_sum() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
     return {tau: SUMMED + COUNTED + 1}, {SUMMED: tau + COUNTED}
 
 
+def split_run() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
+    """All runs of K steps in two cases: K <= tau, and K > tau."""
+    tau, K = symbols("tau K")
+    return {tau: K + COUNTED}, {K: tau + COUNTED + 1}
+
+
 def from_one() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
     """All steps k >= 1: those at which the virtual iterate of error feedback is looked at."""
     return ({symbols("k")[0]: COUNTED + 1},)
@@ -239,6 +266,10 @@ def split_all() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
     """All steps k >= 0 in two cases: k <= tau, and k > tau."""
     k, tau = symbols("k tau")
     return {tau: k + COUNTED}, {k: tau + COUNTED + 1}
+
+
+EXHAUSTIVE += [split(), split_sum(), split_all(), split_run()]
+FROM_ONE += [from_one()]
 
 
 @dataclass(frozen=True)
@@ -281,7 +312,7 @@ class Averaged:
             result += -slopes[now] * (last - first) / K
             if after in averages:
                 result += left_over * averages[after] - slopes[after] * averages[after]
-        strange = {s.name for s in rest.free_symbols} & set(RANDOM)
+        strange = {s.name for s in rest.free_symbols} - set(CONSTANT) - {"k"}
         if strange:
             raise ProofError(f"fact {relation}: nothing says what {min(strange)} adds up to")
         return Relation(result + self._rest(relation, rest) / K, relation.sense, sp.Integer(0))
@@ -292,9 +323,10 @@ class Averaged:
         total: sp.Expr = sp.Integer(0)
         for g, G in self.sums.items():
             self._check_sum(g, G)
-            by = sp.Integer(-1) if sp.expand(rest + g) == 0 else _slope(rest, g, k)
+            whole = sp.expand(rest + g) == 0
+            by = sp.Integer(-1) if whole else _slope(rest, g, k)
             total += by * G
-            rest = rest - by * g
+            rest = sp.Integer(0) if whole else rest - by * g
         if rest.has(k):
             if not is_zero(rest - rest.subs(k, 0)):
                 raise ProofError(f"fact {relation}: no closed form is given for the sum over k of {rest}")

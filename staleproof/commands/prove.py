@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
         emit("\n\n".join(proof_text(result, args.steps) for result in shown))
         steps = len({id(step) for result in results.values() for step in result.steps})
         words = "all proved" if proved else "NOT all proved"
-        emit(f"\n{count(len(results), 'proof')}, {count(steps, 'different step')}: {words}")
+        emit(f"\n{count(len(results), 'proof')}, {count(steps, 'step')}: {words}")
     for result in results.values():
         if not result.proved:
             note(f"staleproof prove: claim failed: {result.name}: {result.reason}")

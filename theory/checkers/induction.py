@@ -30,6 +30,7 @@ def decide(
     """Why the step is refused ("" if it is not), the mutants' and the premises' counterexamples."""
     rule = step.rule
     assert isinstance(rule, Induction)
+    rule.check([fact.relation for fact in facts], step.conclusion)
     unknown = set(rule.base) - {fact.key for fact in facts}
     if unknown:
         raise ProofError(f"step {step.name}: base {min(unknown)!r} is not one of its premises")

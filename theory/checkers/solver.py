@@ -28,6 +28,7 @@ HINTS: tuple[dict[str, Any], ...] = (  # alpha/(2-alpha) = 1/4 at alpha = 2/5: r
     {"alpha": sp.Rational(2, 5), "tau": 1, "K": 2, "k": 1, "j": 1, "t": 1, "age": 1, **_ONE},
     {"alpha": sp.Rational(2, 5), "tau": 2, "K": 3, "k": 3, "j": 2, "t": sp.Rational(1, 2), "eta": 1},
     {"alpha": sp.Rational(2, 5), "tau": 3, "K": 40, "k": 30, "j": 4, "eta": sp.Rational(1, 2), "L": 2},
+    {"alpha": sp.Rational(2, 5), "tau": 1, "K": 2, "k": 1, **_ONE, "sigma": 0},
     {"alpha": 1, "tau": 2, "K": 1, "k": 0, "j": 3, "eta": 1},
     {"alpha": sp.Rational(2, 5), "tau": 0, "K": 40, "k": 30, "j": 0, "eta": 1},
     {"alpha": sp.Rational(2, 5)},
@@ -119,13 +120,13 @@ class Question:
             bound = self.z3.RealVal(str(Fraction(high)))
             self.facts.append(value < bound if domain.open_high else value <= bound)
 
-    def atoms(self) -> list[Any]:
-        """What is known of the symbols that stand for powers, roots and minima."""
+    def atoms(self, roots: bool = True) -> list[Any]:
+        """What is known of the symbols that stand for powers, roots (unless left out) and minima."""
         z3, found = self.z3, []
         for (base, _), symbol in list(self.flatten.powers.items()):
             p, b = self.symbol(symbol), self.real(sp.expand(base))
             found.append(z3.Implies(z3.And(b >= 0, b <= 1), p <= 1))
-        for base, symbol in list(self.flatten.roots.items()):
+        for base, symbol in list(self.flatten.roots.items()) if roots else []:
             top, bottom = sp.fraction(sp.together(base))
             r, t, b = self.symbol(symbol), self.real(sp.expand(top)), self.real(sp.expand(bottom))
             found += [r * r * b == t, b != 0]
@@ -137,12 +138,18 @@ class Question:
     def proves(self, conclusion: Relation) -> bool:
         """Whether premises and the negated conclusion contradict each other. A timeout is no proof."""
         wanted = self.z3.Not(self.relation(conclusion))
-        return self.solve(wanted) == self.z3.unsat
+        for base in list(self.flatten.roots):
+            top, bottom = sp.fraction(sp.together(base))
+            negative = self.real(sp.expand(top)) * self.real(sp.expand(bottom)) < 0
+            if self.strict and self.solve(negative, roots=False) != self.z3.unsat:
+                raise InputError(f"relation {conclusion}: {base} is not seen to be >= 0; it has no root")
+        return bool(self.solve(wanted) == self.z3.unsat)
 
-    def solve(self, wanted: Any) -> Any:
+    def solve(self, wanted: Any, roots: bool = True) -> Any:
+        """z3's answer to whether there are values with the facts and what is wanted."""
         solver = self.solver = self.z3.Solver()
         solver.set("timeout", int(1000 * self.timeout))
-        solver.add(wanted, *self.atoms(), *self.facts)
+        solver.add(wanted, *self.atoms(roots), *self.facts)
         return solver.check()
 
     def model(self) -> dict[sp.Symbol, sp.Rational] | None:

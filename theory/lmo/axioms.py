@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from sympy import Expr, Integer, Min
+from sympy import Expr, Integer, Min, sqrt
 
 from theory.axioms import define, schema
 from theory.errors import InputError
+from theory.lmo.momentum_error import delay_sum
 from theory.relation import Relation, eq, ge, le
 from theory.symbols import symbols
 from theory.vectors import get_vector, inner_name, norm_name, vectors
@@ -106,6 +107,13 @@ def jensen_for_noise() -> Relation:
     return le(mean**2, square)
 
 
+@schema("jensen")
+def jensen_over_run() -> Relation:
+    """The squared average of the roots is at most the average of what is under them."""
+    root, growth = symbols("mean_noise_growth_root mean_noise_growth")
+    return le(root**2, growth)
+
+
 @schema("independent-batch", "later")
 def past_is_known() -> Relation:
     """nu_{k-1} is a function of the past: E <nu_{k-1}, n_k> = E <nu_{k-1}, mean of n_k given the past>."""
@@ -177,3 +185,8 @@ define(
     eq(vectors("taken_change")[0], vectors("taken_before")[0] - _taken),
     "later",
 )
+
+_growth, _root, _age = symbols("noise_growth noise_growth_root delay_age")
+define("noise growth", "1 - (1-alpha)^{2k+2}", eq(_growth, 1 - (1 - alpha) ** (2 * k + 2)))
+define("root of noise growth", "its root", eq(_root, sqrt(_growth)))
+define("delay age", "alpha sum_{i=1..k} (1-alpha)^{k-i} min(i, tau) in closed form (Lemma C)", eq(_age, delay_sum(k)))

@@ -100,7 +100,7 @@ define(
     "alpha sum_{i=1..k} (1-alpha)^{k-i} delta_i, step by step",
     eq(_weighted, (1 - alpha) * _weighted_before + alpha * delta),
 )
-define("no drift at the start", "the sum is empty before the first step", eq(symbols("E_weighted_start")[0], Integer(0)))
+define("no drift at the start", "the sum is empty before it", eq(symbols("E_weighted_start")[0], Integer(0)))
 define(
     "initial gap at y",
     "Delta1 = f(y_1) - f_*",
