@@ -12,9 +12,11 @@ from theory.checkers.induction import decide
 from theory.checkers.outcome import Values, no_conclusion, verdict
 from theory.checkers.solver import counterexample, load, proves
 from theory.errors import InputError
-from theory.proof import Ledger, Proof, Step, closure, ledger
+from theory.ledger import Ledger, closure, ledger
+from theory.proof import Proof, Step
 from theory.relation import Relation
-from theory.rules import Induction, ProofError
+from theory.rules import ProofError
+from theory.rules_over_steps import Induction
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from theory.axioms import Fact
 from theory.checkers.outcome import Values, no_conclusion, verdict
 from theory.checkers.solver import HINTS, counterexample, proves
 from theory.relation import Relation
-from theory.rules import Induction, ProofError
+from theory.rules import ProofError
+from theory.rules_over_steps import Induction
 from theory.symbols import symbols
 
 if TYPE_CHECKING:
