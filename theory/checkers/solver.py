@@ -80,7 +80,7 @@ class Question:
         top, bottom = sp.fraction(sp.together(self.flatten(relation.difference)))
         value = self.real(sp.expand(top))
         if not bottom.is_number:
-            if not _positive(bottom):
+            if not _positive(bottom) and not (self.strict and self._implies_positive(bottom)):
                 if self.strict:
                     raise InputError(f"relation {relation}: {bottom} is not seen to be positive; nothing divides by it")
                 below = self.real(sp.expand(bottom))
@@ -89,6 +89,10 @@ class Question:
         elif bottom < 0:
             value = -value
         return value <= 0 if relation.sense == "<=" else value == 0
+
+    def _implies_positive(self, expression: sp.Expr) -> bool:
+        """Whether the premises so far make it positive."""
+        return bool(self.solve(self.real(sp.expand(expression)) <= 0) == self.z3.unsat)
 
     def real(self, expression: sp.Expr) -> Any:
         """A polynomial as a z3 term."""

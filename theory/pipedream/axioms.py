@@ -223,7 +223,12 @@ def block_norm_square() -> Relation:
 INSTANCES["the largest update"] = {"E_update_square": "update_most"}
 INSTANCES["one block"] = {"block_apart_square": "apart_square", "block_window_squares": "window_squares"}
 INSTANCES["after the last step"] = {"excess": "excess_last", "k": "K"}
-CONSTANT += [name for name in "gamma S G B mu delta_max theta sigma_b M block_age".split() if name not in CONSTANT]
+CONSTANT += [
+    name
+    for name in "gamma S G B mu delta_max theta sigma_b M block_age block_delay block_variance block_aged_variance "
+    "aged_variance age_max update_most".split()
+    if name not in CONSTANT
+]
 
 
 @schema("double-sum")
