@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from theory.errors import InputError
+from theory.euclidean.proofs import delayed_gd
 from theory.lmo.proofs import (
     average,
     delay,
@@ -15,6 +16,9 @@ from theory.lmo.proofs import (
     momentum_error,
     shifted,
 )
+from theory.pipedream.proofs import any_delay, blocks, exact, polyak_lojasiewicz, variance, window
+from theory.pipedream.proofs import average as run_average
+from theory.pipedream.proofs import descent as block_descent
 from theory.proof import Proof
 
 PROOFS: dict[str, Proof] = {
@@ -35,6 +39,25 @@ PROOFS: dict[str, Proof] = {
         error_feedback.AT_Y,
         error_feedback.AT_X,
         error_feedback.ANY_DELAY,
+        block_descent.PROOF,
+        block_descent.FULL,
+        block_descent.EXACT_PROOF,
+        run_average.PROOF,
+        run_average.FULL,
+        run_average.EXACT,
+        window.PROOF,
+        any_delay.PAPER,
+        any_delay.A,
+        any_delay.C,
+        blocks.PROOF,
+        variance.PROOF,
+        variance.SPLIT,
+        polyak_lojasiewicz.PROOF,
+        polyak_lojasiewicz.COUNTED,
+        exact.PROOF,
+        exact.AGE,
+        exact.SPLIT,
+        delayed_gd.PROOF,
     )
 }
 
