@@ -16,7 +16,7 @@ from theory.lmo.proofs import (
     momentum_error,
     shifted,
 )
-from theory.pipedream.proofs import any_delay, blocks, exact, polyak_lojasiewicz, variance, window
+from theory.pipedream.proofs import any_delay, blocks, common, exact, polyak_lojasiewicz, variance, window
 from theory.pipedream.proofs import average as run_average
 from theory.pipedream.proofs import descent as block_descent
 from theory.proof import Proof
@@ -46,6 +46,10 @@ PROOFS: dict[str, Proof] = {
         run_average.FULL,
         run_average.EXACT,
         window.PROOF,
+        common.WINDOWS_ANY,
+        blocks.WINDOWS,
+        variance.WINDOWS,
+        exact.WINDOWS,
         any_delay.PAPER,
         any_delay.A,
         any_delay.C,

@@ -7,6 +7,8 @@
   full-descent, full-average  the same for an update of all blocks, S = 1
   exact-descent, exact-average  the same without noise
   window         ||sum of j updates||^2 <= j (sum of their squares)          pathwise, the Cauchy-Schwarz inequality
+  windows-*      what follows for ||x_k - z_k||^2, by what is known of delays and noise:
+                 any (paper, A, C), counted (B), split (D), fixed (E)
 Proofs: theory/pipedream/proofs. Checked by tests/theory/test_pipedream_runs.py and
 tests/theory/test_pipedream_proofs.py.
 """
@@ -16,7 +18,7 @@ from __future__ import annotations
 from sympy import Expr, Integer, Rational
 
 from theory.inequality import Inequality
-from theory.pipedream.parts import Delta0, K, L, S, gamma
+from theory.pipedream.parts import Delta0, G, K, L, S, delta_max, gamma, sigma, theta
 from theory.symbols import symbols
 
 f_now, f_next = symbols("E_f_now E_f_next")
@@ -85,4 +87,55 @@ WINDOW = Inequality(
     terms={"squares": j * window_squares},
     assumptions=(),
     reference="Cauchy-Schwarz",
+)
+
+mean_noise, apart_now = symbols("aged_variance E_apart_square")
+
+WINDOWS_ANY = Inequality(
+    name="windows-any",
+    title="Distance between x_k and z_k, whatever the delays depend on",
+    statement=r"\overline{\|x - z\|^2} \le \gamma^2 \delta_{\max}^2 \overline{\|G\|^2}",
+    left=mean_apart,
+    terms={"updates": gamma**2 * delta_max**2 * mean_update},
+    assumptions=("block-sgd", "block-delay"),
+    reference="derived here, proofs of A and C",
+)
+WINDOWS_COUNTED = Inequality(
+    name="windows-counted",
+    title="Distance between x_k and z_k, updates counted as they are drawn",
+    statement=r"\mathbb{E} \|x_k - z_k\|^2 \le \gamma^2 G^2 (\delta_{\max}^2/S + \delta_{\max} (1 - 1/S))",
+    left=apart_now,
+    terms={"windows": gamma**2 * G**2 * (delta_max**2 / S + delta_max * (1 - 1 / S))},
+    assumptions=("euclidean", "block-sgd", "block-delay", "independent-delay", "unbiased", "block-second-moment"),
+    reference="derived here, proof of B",
+)
+WINDOWS_SPLIT = Inequality(
+    name="windows-split",
+    title="Distance between x_k and z_k as drift and martingale",
+    statement=r"\overline{\|x - z\|^2} \le \frac{\gamma^2}{S^2} ((1+\theta) \delta_{\max}^2"
+    r" + (1+1/\theta) \delta_{\max} (S-1)) \overline{\|\nabla f(z)\|^2}"
+    r" + \gamma^2 (1+1/\theta) \delta_{\max} \sigma^2/S",
+    left=mean_apart,
+    terms={
+        "gradients": gamma**2
+        * ((1 + theta) * delta_max**2 + (1 + 1 / theta) * delta_max * (S - 1))
+        * mean_taken
+        / S**2,
+        "noise": gamma**2 * (1 + 1 / theta) * delta_max * sigma**2 / S,
+    },
+    assumptions=("block-sgd", "block-delay", "independent-delay", "unbiased", "variance"),
+    reference="derived here, proof of D",
+)
+WINDOWS_FIXED = Inequality(
+    name="windows-fixed",
+    title="Distance between y_m and z_m in PipeDream",
+    statement=r"\overline{\|y - z\|^2} \le \gamma^2 (1+\theta) (S-1)^2 \overline{\|\nabla f(z)\|^2}"
+    r" + \gamma^2 (1+1/\theta) \sum_s a_s \sigma_s^2",
+    left=mean_apart,
+    terms={
+        "gradients": gamma**2 * (1 + theta) * (S - 1) ** 2 * mean_taken,
+        "noise": gamma**2 * (1 + 1 / theta) * mean_noise,
+    },
+    assumptions=("pipedream", "unbiased", "variance"),
+    reference="derived here, proof of E",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from theory.pipedream import blocks
+from theory.pipedream import blocks, steps
 from theory.pipedream.parts import G, S, delta_max, gamma
 from theory.pipedream.proofs import average, window
 from theory.pipedream.proofs.common import APART, BLOCK, averaged
@@ -143,7 +143,7 @@ SQUARES = (
     ),
 )
 #: E||x_k - z_k||^2, at every step.
-WINDOWS = (
+WINDOW_STEPS = (
     *NORMS,
     *INNER,
     *SQUARES,
@@ -165,18 +165,18 @@ WINDOWS = (
         ),
     ),
     Step(
-        "apart",
+        "lemma",
         ("block apart, counted",),
-        with_terms(apart, windows=gamma**2 * G**2 * (delta_max**2 / S + delta_max * (1 - 1 / S))),
+        statement(steps.WINDOWS_COUNTED),
         Summed(wholes={"E_block_apart_square": "E_apart_square"}),
     ),
 )
+WINDOWS = Proof(steps.WINDOWS_COUNTED, WINDOW_STEPS)
 
 STEPS = (
-    *WINDOWS,
     Step(
         "apart, averaged",
-        ("apart",),
+        (WINDOWS,),
         with_terms(mean_apart, windows=gamma**2 * G**2 * (delta_max**2 / S + delta_max * (1 - 1 / S))),
         averaged("block-sgd"),
     ),

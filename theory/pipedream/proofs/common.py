@@ -6,10 +6,24 @@ from sympy import Expr
 
 from theory.axioms import Fact
 from theory.bound import Bound
+from theory.pipedream import steps
 from theory.pipedream.parts import B, G, S, delta_max, gamma, sigma
 from theory.pipedream.proofs import window
 from theory.pipedream.proofs.average import over_a_run
-from theory.proof import Averaged, Expected, SquareOf, Step, axiom, definition, eq, le, symbols, with_terms
+from theory.proof import (
+    Averaged,
+    Expected,
+    Proof,
+    SquareOf,
+    Step,
+    axiom,
+    definition,
+    eq,
+    le,
+    statement,
+    symbols,
+    with_terms,
+)
 from theory.relation import Relation
 from theory.sum_rules import Summed
 
@@ -42,8 +56,7 @@ APART = Step(
     mutant=eq(block_apart, gamma**2 * block_square * 19 / 20),
 )
 
-#: mean||x - z||^2 <= gamma^2 delta^2 mean||G||^2, whatever the delays depend on.
-WINDOWS = (
+SQUARES = (
     APART,
     Step(
         "block apart by squares",
@@ -62,6 +75,10 @@ WINDOWS = (
         with_terms(E_apart, squares=gamma**2 * delta_max * E_squares),
         Expected(),
     ),
+)
+#: mean||x - z||^2 <= gamma^2 delta^2 mean||G||^2, whatever the delays depend on.
+WINDOWS = (
+    *SQUARES,
     Step(
         "apart by squares, averaged",
         ("apart by squares, expected",),
@@ -69,11 +86,12 @@ WINDOWS = (
         averaged("block-sgd"),
     ),
     Step(
-        "apart by updates",
+        "lemma",
         ("apart by squares, averaged", axiom("overlap", "window_squares", "update_square")),
-        with_terms(mean_apart, updates=gamma**2 * delta_max**2 * mean_update),
+        statement(steps.WINDOWS_ANY),
     ),
 )
+WINDOWS_ANY = Proof(steps.WINDOWS_ANY, WINDOWS)
 
 
 def _mean(name: str, right: Expr, averaged_right: Expr, *premises: Fact) -> tuple[Step, Step]:

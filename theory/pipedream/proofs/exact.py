@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from theory.bound import Bound
-from theory.pipedream import exact
-from theory.pipedream.parts import S, gamma, sigma, theta
+from theory.pipedream import exact, steps
+from theory.pipedream.parts import gamma, sigma, theta
 from theory.pipedream.proofs import average, split
 from theory.pipedream.proofs.common import APART, averaged, condition
 from theory.proof import (
@@ -113,15 +113,18 @@ STEPS = (
         mutant=eq(mean_expected, mean_taken * 19 / 20),
     ),
     Step(
-        "apart by gradients and noise",
+        "lemma",
         (
             "apart, averaged",
             axiom("overlap", "drift_squares", "expected_square", "age_max"),
             "square of a mean",
             axiom("age_of_the_first_stage"),
         ),
-        with_terms(mean_apart, gradients=gamma**2 * D * (S - 1) ** 2 * mean_taken, noise=gamma**2 * N * all_aged),
+        statement(steps.WINDOWS_FIXED),
     ),
+)
+WINDOWS = Proof(steps.WINDOWS_FIXED, STEPS)
+NOISE = (
     Step(
         "second moment of one step",
         (axiom("all_square"), axiom("variance_of_the_gradient")),
@@ -141,13 +144,13 @@ STEPS = (
 def _proof(theorem: Bound, *more: Fact) -> Proof:
     end: tuple[Fact | str | Proof, ...] = (
         average.FULL,
-        "apart by gradients and noise",
+        WINDOWS,
         "second moment of a run",
         condition(theorem),
         definition("microbatches"),
         *more,
     )
-    return Proof(theorem, (*STEPS, Step("theorem", end, statement(theorem, left))), left)
+    return Proof(theorem, (*NOISE, Step("theorem", end, statement(theorem, left))), left)
 
 
 SPLIT = _proof(exact.SPLIT, definition("block age"))

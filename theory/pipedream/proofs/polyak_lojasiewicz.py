@@ -8,7 +8,7 @@ from theory.bound import Bound
 from theory.pipedream import polyak_lojasiewicz
 from theory.pipedream.parts import Delta0, G, K, L, S, delta_max, gamma, mu
 from theory.pipedream.proofs import blocks, descent
-from theory.pipedream.proofs.common import WINDOWS, condition
+from theory.pipedream.proofs.common import SQUARES, condition
 from theory.proof import Induction, Instance, Proof, Step, axiom, definition, le, statement, symbols, with_terms
 
 excess, before, last, k, most, E_apart = symbols("excess excess_before excess_last k update_most E_apart_square")
@@ -16,7 +16,7 @@ Q = 1 - mu * gamma / S
 STEP = S * L * gamma * G**2 / (2 * mu)
 
 ANY_DELAY = (
-    *WINDOWS[:4],
+    *SQUARES,
     Step(
         "the largest update",
         (axiom("block_of_the_update"),),
@@ -32,7 +32,7 @@ ANY_DELAY = (
 )
 
 
-def _proof(theorem: Bound, windows: tuple[Step, ...], window: Expr, kept: bool) -> Proof:
+def _proof(theorem: Bound, windows: tuple[Step, ...], apart: str | Proof, window: Expr, kept: bool) -> Proof:
     """From E||x_k - z_k||^2 <= gamma^2 G^2 window at every step; kept: whether the sum of Q^k is kept or taken as 1."""
     so_far, in_all = (1 - Q**k, 1 - Q**K) if kept else (Integer(1), Integer(1))
     stale = L**2 * gamma**2 * window * G**2 / (2 * mu)
@@ -44,7 +44,7 @@ def _proof(theorem: Bound, windows: tuple[Step, ...], window: Expr, kept: bool) 
             (
                 descent.PROOF,
                 axiom("polyak_lojasiewicz"),
-                "apart",
+                apart,
                 axiom("block_of_the_update"),
                 definition("excess"),
                 definition("excess before"),
@@ -68,5 +68,5 @@ def _proof(theorem: Bound, windows: tuple[Step, ...], window: Expr, kept: bool) 
     return Proof(theorem, (*windows, *steps), last)
 
 
-PROOF = _proof(polyak_lojasiewicz.BOUND, ANY_DELAY, delta_max**2, kept=False)
-COUNTED = _proof(polyak_lojasiewicz.COUNTED, blocks.WINDOWS, delta_max**2 / S + delta_max * (1 - 1 / S), kept=True)
+PROOF = _proof(polyak_lojasiewicz.BOUND, ANY_DELAY, "apart", delta_max**2, kept=False)
+COUNTED = _proof(polyak_lojasiewicz.COUNTED, (), blocks.WINDOWS, delta_max**2 / S + delta_max * (1 - 1 / S), kept=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from theory.bound import Bound
-from theory.pipedream import variance
+from theory.pipedream import steps, variance
 from theory.pipedream.parts import S, delta_max, gamma, sigma, theta
 from theory.pipedream.proofs import average, split
 from theory.pipedream.proofs.common import APART, VARIANCE, averaged, condition
@@ -121,9 +121,8 @@ STEPS = (
         averaged("block-sgd"),
         mutant=le(mean_difference, RUN_SQUARE - sigma**2 / S / 20),
     ),
-    VARIANCE[1],
     Step(
-        "apart by gradients and noise",
+        "lemma",
         (
             "apart, averaged",
             axiom("overlap", "drift_squares", "expected_square"),
@@ -131,24 +130,21 @@ STEPS = (
             axiom("overlap", "martingale_squares", "martingale_square"),
             "difference of a run",
         ),
-        with_terms(
-            mean_apart,
-            gradients=gamma**2 * (D * delta_max**2 + M * delta_max * (S - 1)) * mean_taken / S**2,
-            noise=gamma**2 * M * delta_max * sigma**2 / S,
-        ),
+        statement(steps.WINDOWS_SPLIT),
     ),
 )
+WINDOWS = Proof(steps.WINDOWS_SPLIT, STEPS)
 
 
 def _proof(theorem: Bound, *more: Fact) -> Proof:
     end: tuple[Fact | str | Proof, ...] = (
         average.PROOF,
-        "apart by gradients and noise",
+        WINDOWS,
         "second moment of a run",
         condition(theorem),
         *more,
     )
-    return Proof(theorem, (*STEPS, Step("theorem", end, statement(theorem, left))), left)
+    return Proof(theorem, (*VARIANCE, Step("theorem", end, statement(theorem, left))), left)
 
 
 SPLIT = _proof(variance.SPLIT)
