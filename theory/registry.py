@@ -23,6 +23,7 @@ BOUNDS: dict[str, Bound] = {
         paper.BOUND,
         second_moment.BOUND,
         second_moment.INDEPENDENT,
+        second_moment.DRIFT,
         blocks.BOUND,
         variance_any_delay.BOUND,
         variance.BOUND,

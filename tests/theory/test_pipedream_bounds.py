@@ -14,9 +14,7 @@ from theory.pipedream.stability import LIMIT
 from theory.quadratic import QuadraticMethod
 from theory.symbols import QUANTITIES, symbols
 
-gamma, S, sigma, sigma_b, B, G, delta_max, theta, K, M, H = symbols(
-    "gamma S sigma sigma_b B G delta_max theta K M H"
-)
+gamma, S, sigma, sigma_b, B, G, delta_max, theta, K, M, H = symbols("gamma S sigma sigma_b B G delta_max theta K M H")
 FOLDER = [
     name for name, bound in BOUNDS.items() if bound.unit == "(f/x)^2" and name != "delayed-gd" and "finite" not in name
 ]
@@ -57,6 +55,7 @@ def test_growth_with_the_stages():
         "rpd-b": (1, -sp.oo, 3),
         "rpd-a": (half, -sp.oo, 4),
         "rpd-a-independent": (half, -sp.oo, 7 * half),
+        "rpd-a-drift": (half, -sp.oo, 3),
         "rpd-c": (half, 5 * half, 4),
         "rpd-d": (half, 2, 2),
         "pipedream-exact": (half, 2, 2),
@@ -80,6 +79,7 @@ def test_relations_between_the_rows():
         assert same(hold(term["rpd-a"][part], "block"), term["rpd-paper"][part])
         assert same(term["rpd-paper"][part].subs(S, 1), term["rpd-b"][part].subs(S, 1))
         assert same(term["rpd-a"][part].subs(S, 1), term["rpd-a-independent"][part].subs(S, 1))
+        assert same(term["rpd-a"][part].subs(S, 1), term["rpd-a-drift"][part].subs(S, 1))
     for name, split in (("rpd-d", "rpd-d-split"), ("pipedream-exact-age", "pipedream-exact-split")):
         assert all(same(term[split][part].subs(theta, 1), term[name][part]) for part in term[name])
         assert sp.limit(term[split]["delay"] / term[name]["delay"], theta, sp.oo) == sp.Rational(1, 2)

@@ -10,6 +10,7 @@ O(1/sqrt K); in Randomized PipeDream with delta = S^2 - S/2 the parts grow with 
     rpd-b               G per block      S         -        S^3
     rpd-a               B of the whole   S^1/2     -        S^4
     rpd-a-independent   B of the whole   S^1/2     -        S^7/2
+    rpd-a-drift         B of the whole   S^1/2     -        S^3
     rpd-c               sigma whole      S^1/2     S^5/2    S^4
     rpd-d               sigma whole      S^1/2     S^2      S^2
     pipedream-exact     sigma whole      S^1/2     S^2      S^2       (M = K/S microbatches)
