@@ -103,6 +103,18 @@ RANDOM_SGD = [
         REAL,
         "the means along the rest",
     ),
+    # the first j updates of the windows of all blocks, oldest first
+    Quantity("walk_window_norm", r"\|w_j\|", "f/x", NONNEGATIVE, "norm of the first j updates in all windows"),
+    Quantity("walk_window_norm_before", r"\|w_{j-1}\|", "f/x", NONNEGATIVE, "norm of the first j - 1 of them"),
+    _square("walk_window_square", r"\|w_j\|^2", "square of the first j updates in all windows"),
+    _square("walk_window_square_before", r"\|w_{j-1}\|^2", "square of the first j - 1 of them"),
+    Quantity("walk_update_norm", r"\|P_j G_j\|", "f/x", NONNEGATIVE, "norm of update j, in the windows that hold it"),
+    _square("walk_update_square", r"\|P_j G_j\|^2", "square of update j, in the windows that hold it"),
+    Quantity("walk_inner", r"\langle w_{j-1}, P_j G_j \rangle", _SQUARE, REAL, "the first j - 1 along the next"),
+    Quantity("walk_inner_sample", r"\langle w_{j-1}, P_j g_j \rangle", _SQUARE, REAL, "the first j - 1 along a sample"),
+    Quantity("walk_inner_mean", r"\langle w_{j-1}, P_j \nabla f(z_j) \rangle", _SQUARE, REAL, "those along its mean"),
+    Quantity("walk_mean_norm", r"\|P_j \nabla f(z_j)\|", "f/x", NONNEGATIVE, "norm of that mean"),
+    _square("point_square", r"\mathbb{E} \|g(z; \xi)\|^2 |_{z=z_j}", "expected square of a whole sample at z_j"),
     _square("block_split_square", r"\|\theta u - v\|^2", "for u the means and v the rest"),
 ]
 

@@ -15,7 +15,7 @@ from theory.checkers.check import ProofResult, check, check_step
 from theory.checkers.solver import counterexample, proves
 from theory.euclidean.proofs import delayed_gd
 from theory.ledger import closure
-from theory.pipedream.proofs import any_delay, blocks, descent, exact, polyak_lojasiewicz, variance
+from theory.pipedream.proofs import any_delay, blocks, descent, exact, polyak_lojasiewicz, second_moment, variance
 from theory.proof import Proof, ProofError, Step, axiom, le, symbols, with_terms
 from theory.sum_rules import Summed
 
@@ -25,6 +25,7 @@ THEOREMS = {
         any_delay.PAPER,
         any_delay.A,
         any_delay.C,
+        second_moment.PROOF,
         blocks.PROOF,
         variance.PROOF,
         variance.SPLIT,

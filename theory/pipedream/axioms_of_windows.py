@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from theory.axioms import schema
-from theory.pipedream.parts import G, S, sigma
+from theory.pipedream.parts import B, G, S, sigma
 from theory.relation import Relation, eq, le
 from theory.symbols import symbols as _q
 
@@ -155,3 +155,52 @@ def variance_of_a_block() -> Relation:
 def ages_with_equal_noise() -> Relation:
     """sigma_s^2 = sigma^2/S: sum_s (S-1-s) sigma_s^2 = (S-1)/2 sigma^2."""
     return eq(_q("aged_variance")[0], (S - 1) * sigma**2 / 2)
+
+
+# all windows together: A with delays that do not depend on the draws
+
+
+@schema("inner-product")
+def part_of_an_update() -> Relation:
+    """The blocks of G_j whose windows hold it are no longer than G_j."""
+    return le(*_q("E_walk_update_square E_update_square"))
+
+
+@schema("jensen")
+def mean_norm_of_an_update() -> Relation:
+    """(E|P G_j|)^2 <= E|P G_j|^2."""
+    norm, square = _q("E_walk_update_norm E_walk_update_square")
+    return le(norm**2, square)
+
+
+@schema("jensen")
+def norm_of_the_whole_mean() -> Relation:
+    """grad f(z_j) is the mean of g there: its square, and that of a part of it, is at most E|g|^2 at z_j."""
+    norm, square = _q("walk_mean_norm point_square")
+    return le(norm**2, square)
+
+
+@schema("second-moment")
+def second_moment_at_a_point() -> Relation:
+    """E|g|^2 <= B^2 at z_j."""
+    return le(_q("point_square")[0], B**2)
+
+
+@schema("euclidean")
+def walk_along_the_mean() -> Relation:
+    """<w, v> <= |w| |v|."""
+    inner, norm, mean = _q("walk_inner_mean walk_window_norm_before walk_mean_norm")
+    return le(inner, norm * mean)
+
+
+@schema("independent-delay")
+def drawn_along_the_walk() -> Relation:
+    """The windows so far and P_j do not depend on draw j: each block is drawn with probability 1/S."""
+    inner, sample = _q("E_walk_inner E_walk_inner_sample")
+    return eq(inner, sample / S)
+
+
+@schema("unbiased")
+def mean_along_the_walk() -> Relation:
+    """The windows so far and z_j are known before the sample of step j."""
+    return eq(*_q("E_walk_inner_sample E_walk_inner_mean"))

@@ -60,9 +60,22 @@ _block_difference = register(
 ).symbol
 _split = register(Vector("block_split", r"\theta u - v", "for Young's inequality", None, "block_split_square")).symbol
 
+_walk = register(
+    Vector("walk_window", "w_j", "first j updates in all windows", "walk_window_norm", "walk_window_square")
+).symbol
+_walk_before = register(
+    Vector(
+        "walk_window_before", "w_{j-1}", "first j - 1 of them", "walk_window_norm_before", "walk_window_square_before"
+    )
+).symbol
+_walk_update = register(
+    Vector("walk_update", "P_j G_j", "update j in the windows that hold it", "walk_update_norm", "walk_update_square")
+).symbol
+_whole_apart = register(Vector("apart", "z_k - x_k", "whole model apart", None, "apart_square")).symbol
 INNER.update(
     {
         frozenset(("sgd_grad", "sgd_taken")): "inner_taken",
+        frozenset(("walk_window_before", "walk_update")): "walk_inner",
         frozenset(("update", "sgd_taken")): "inner_update_taken",
         frozenset(("block_window_before", "block_update")): "block_inner",
         frozenset(("block_martingale_before", "block_difference")): "block_inner_martingale",
@@ -117,3 +130,7 @@ define(
     eq(symbols("aged_variance")[0], symbols("block_age")[0] * sigma**2),
 )
 define("microbatches", "a step is a microbatch: K = M", eq(symbols("K")[0], symbols("M")[0]))
+define("apart", "z_k lacks the updates in all windows", eq(_whole_apart, gamma * _walk))
+define("walk of updates", "j updates are j - 1 updates and one", eq(_walk, _walk_before + _walk_update), "later")
+define("empty walk", "no update of any window", eq(_walk, 0 * _walk_update), "first")
+INSTANCES["one update of the walk less"] = {"E_walk_window_norm": "E_walk_window_norm_before", "j": "j_before"}
