@@ -75,7 +75,7 @@ Rule = Direct | NormOf | InnerWith | SquareOf | Integrated | Expected | Instance
 class Step:
     """One step. name: unique in its proof; premises: facts, names of earlier steps, or proofs whose theorem is used.
 
-    mutant: a sharper conclusion that has to be refuted; needed where the conclusion has no named terms.
+    mutant: a sharper conclusion that has to be refuted; only needed where the right side is 0.
     cases: substitutions that exhaust what the symbols can be (for minima); each is checked by itself.
     """
 
@@ -93,7 +93,7 @@ class Step:
         if len(self.premises) != len(set(self.premises)):
             raise ProofError(f"step {self.name}: cites a premise twice")
         if not self.mutants:
-            raise ProofError(f"step {self.name}: give a mutant, or a conclusion with named terms")
+            raise ProofError(f"step {self.name}: its right side is 0; give a mutant")
 
     def __hash__(self) -> int:
         return hash((self.name, self.conclusion))

@@ -121,9 +121,9 @@ SHARPER = sp.Rational(19, 20)
 
 
 def mutants(relation: Relation, factor: sp.Rational = SHARPER) -> dict[str, Relation]:
-    """The relation made sharper by a few per cent, one term at a time; the terms must be named."""
+    """The relation made sharper by a few per cent, one term at a time: its named terms, else the summands."""
     found = {}
-    for name, term in relation.terms:
+    for name, term in relation.terms or [(str(term), term) for term in sp.Add.make_args(relation.right)]:
         if term == 0:
             continue
         by = 1 / factor if term.could_extract_minus_sign() else factor

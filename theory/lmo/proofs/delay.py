@@ -14,7 +14,6 @@ AT_MOST_ETA = Step(
     "a step is at most eta",
     ("length of the step", axiom("lmo_norm")),
     le(step, eta),
-    mutant=le(step, eta * 19 / 20),
 )
 
 STEPS = (
@@ -32,21 +31,18 @@ STEPS = (
         (definition("walk"),),
         le(walk, walk_before + step),
         NormOf(),
-        mutant=le(walk, walk_before + step * 19 / 20),
     ),
     Step(
         "j steps",
         ("no step walked", "one step more", "a step is at most eta"),
         le(walk, eta * j),
         Induction({"walk_norm_before": "walk_norm"}, ("no step walked",), ("step_norm",), index="j"),
-        mutant=le(walk, eta * j * 19 / 20),
     ),
     Step(
         "back to the gradient",
         ("j steps",),
         le(gap, eta * age),
         Instance("walk back to the gradient"),
-        mutant=le(gap, eta * age * 19 / 20),
     ),
     Step(
         "lemma",

@@ -33,21 +33,18 @@ LENGTH = Step(
     (definition("step"),),
     eq(step, eta * D),
     NormOf(),
-    mutant=eq(step, eta * D * 19 / 20),
 )
 
 VIRTUAL = Step(
     "step of the virtual iterate",
     (axiom("error_feedback"), definition("virtual step")),
     eq(v_step, -eta * v_direction),
-    mutant=eq(v_step, -eta * v_direction * 19 / 20),
 )
 LENGTH_AT_Y = Step(
     "length of the step",
     ("step of the virtual iterate",),
     eq(step, eta * D),
     NormOf(),
-    mutant=eq(step, eta * D * 19 / 20),
 )
 
 AFTER_LENGTH = (
@@ -55,14 +52,12 @@ AFTER_LENGTH = (
         "change along the segment",
         (axiom("duality_on_segment"), axiom("smoothness_on_segment")),
         le(r, L * t * step**2),
-        mutant=le(r, L * t * step**2 * 19 / 20),
     ),
     Step(
         "integral over the segment",
         ("change along the segment",),
         le(mean, L * step**2 / 2),
         Integrated("segment_inner", "segment_mean"),
-        mutant=le(mean, L * step**2 * 19 / 40),
     ),
     Step(
         "descent along the direction",
@@ -74,26 +69,22 @@ AFTER_LENGTH = (
         (definition("error"),),
         eq(gd, md - ed),
         InnerWith("direction", vector="grad"),
-        mutant=eq(gd, md - ed * 19 / 20),
     ),
     Step(
         "momentum against gradient",
         (definition("error"),),
         le(G, M + E),
         NormOf(vector="grad"),
-        mutant=le(G, M + E * 19 / 20),
     ),
     Step(
         "error along the direction",
         (axiom("duality", "error", "direction"), axiom("lmo_norm")),
         le(ed, E),
-        mutant=le(ed, E * 19 / 20),
     ),
     Step(
         "progress along the direction",
         ("gradient along the direction", axiom("lmo_value"), "error along the direction"),
         le(M - E, gd),
-        mutant=le(M - E * 19 / 20, gd),
     ),
 )
 

@@ -48,7 +48,6 @@ FIRST = (
             axiom("momentum_of_the_first_gradient"),
         ),
         eq(v_lag, b**2 * v_start + b * v_change + alpha * v_bias),
-        mutant=eq(v_lag, b**2 * v_start + b * v_change + alpha * v_bias * 19 / 20),
     ),
     Step(
         "first error in norms",
@@ -61,7 +60,6 @@ FIRST = (
         (axiom("first_virtual_iterate"),),
         eq(gap, extra * eta * d0),
         NormOf(),
-        mutant=eq(gap, extra * eta * d0 * 19 / 20),
     ),
     Step(
         "change from x_0 to y_1",
@@ -72,7 +70,6 @@ FIRST = (
             axiom("delay_beyond_one"),
         ),
         le(change, L * eta * (tau - 1)),
-        mutant=le(change, L * eta * (tau - 1) * 19 / 20),
     ),
     Step(
         "first error in numbers",

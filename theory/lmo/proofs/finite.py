@@ -75,7 +75,6 @@ STEPS = (
         (definition("delay age"),),
         eq(mean_age, AGE),
         Averaged({"delay_age": "mean_delay_age"}, sums={delay_sum(k): AGE * K}, cases=split_sum()),
-        mutant=eq(mean_age, AGE * 19 / 20),
         cases=split_run(),
     ),
     Step(
@@ -86,7 +85,6 @@ STEPS = (
             {"noise_growth": "mean_noise_growth"},
             sums={b ** (2 * k + 2): b**2 * (1 - b ** (2 * K)) / (alpha * (2 - alpha))},
         ),
-        mutant=eq(mean_growth, GROWTH * 19 / 20),
     ),
     Step(
         "average error in numbers",

@@ -46,7 +46,6 @@ PATH = (
         (definition("shifted error"),),
         le(T, M + S),
         NormOf(vector="grad_taken"),
-        mutant=le(T, M + S * 19 / 20),
     ),
     Step(
         "descent by the gradient taken",
@@ -98,14 +97,12 @@ RECURSION = (
             )
         ),
         eq(v_lag, b * v_before + b * v_change),
-        mutant=eq(v_lag, b * v_before + b * v_change * 19 / 20),
     ),
     Step(
         "shifted recursion in norms",
         ("shifted recursion",),
         le(w, b * w_before + b * change),
         NormOf(),
-        mutant=le(w, b * w_before + b * change * 19 / 20),
     ),
     delay.AT_MOST_ETA,
     Step(
@@ -113,13 +110,11 @@ RECURSION = (
         ("a step is at most eta",),
         le(stale, eta),
         Instance("an old step"),
-        mutant=le(stale, eta * 19 / 20),
     ),
     Step(
         "change where it is taken",
         (axiom("smoothness", "taken_change"), axiom("taken_one_step_on"), "an old step"),
         le(change, L * eta),
-        mutant=le(change, L * eta * 19 / 20),
     ),
     Step(
         "shifted recursion in numbers",
@@ -133,14 +128,12 @@ RECURSION = (
             axiom("first_gradient"),
         ),
         eq(v_lag, b * v_start),
-        mutant=eq(v_lag, b * v_start * 19 / 20),
     ),
     Step(
         "first shifted error in norms",
         ("first shifted error",),
         eq(w, b * E0),
         NormOf(),
-        mutant=eq(w, b * E0 * 19 / 20),
     ),
     Step(
         "shifted unrolled",
@@ -153,7 +146,6 @@ RECURSION = (
         (definition("shifted lag"),),
         le(S, w + noise),
         NormOf(vector="shifted_error"),
-        mutant=le(S, w + noise * 19 / 20),
     ),
     Step(
         "shifted error",
