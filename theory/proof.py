@@ -34,7 +34,7 @@ from theory.rules_over_steps import (
     split_sum,
 )
 from theory.symbols import symbols
-from theory.vectors import vectors
+from theory.vectors import INSTANCES, vectors
 
 __all__ = [
     "Averaged",
@@ -187,6 +187,8 @@ class Proof:
             raise ProofError(
                 f"proof of {self.name}, step {step.name}: its premises hold at {' and '.join(sorted(scopes))} steps"
             )
+        if isinstance(step.rule, Instance) and step.rule.name in INSTANCES:
+            return INSTANCES[step.rule.name][0]
         return scopes.pop() if scopes else "every"
 
     @property

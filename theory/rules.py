@@ -173,7 +173,7 @@ class Instance:
         """What the rule makes of one fact."""
         if self.name not in INSTANCES:
             raise ProofError(f"instance {self.name!r}: is not one of {', '.join(INSTANCES)}")
-        names = INSTANCES[self.name]
+        _, names = INSTANCES[self.name]
         strange = {s.name for s in relation.difference.free_symbols} - set(names) - set(CONSTANT)
         if strange:
             raise ProofError(f"fact {relation}: {min(strange)} has no name at {self.name}")

@@ -97,11 +97,13 @@ INNER: dict[frozenset[str], str] = {  # pairs of vectors -> the quantity that is
     frozenset(("noise_before", "sample")): "inner_noise",
 }
 
-# The same quantities at another step or place: what holds at every one of them holds there.
-INSTANCES: dict[str, dict[str, str]] = {
-    "step before": {"step_norm": "step_norm_before", "direction_norm": "direction_norm_before"},
-    "an old step": {"step_norm": "stale_step_norm"},
-    "walk back to the gradient": {"walk_norm": "gap_norm", "j": "age"},
+# The same quantities at another step or place: what holds at every one of them holds there, at the steps (scope of
+# theory.axioms) where there is such a place.
+INSTANCES: dict[str, tuple[str, dict[str, str]]] = {
+    "step before": ("later", {"step_norm": "step_norm_before"}),
+    "an old step": ("later", {"step_norm": "stale_step_norm"}),
+    "direction before": ("every", {"direction_norm": "direction_norm_before"}),  # of y, whose steps count from 1
+    "walk back to the gradient": ("every", {"walk_norm": "gap_norm", "j": "age"}),
 }
 CONSTANT = "eta alpha tau K L sigma rho E0 Delta0 Delta1 f_star".split()  # the same at every step of a run
 

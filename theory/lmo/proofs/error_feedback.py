@@ -173,7 +173,7 @@ AT_X = Proof(
             "direction before",
             (axiom("lmo_norm"),),
             le(d_before, 1),
-            Instance("step before"),
+            Instance("direction before"),
         ),
         Step(
             "return",
