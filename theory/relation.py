@@ -67,11 +67,12 @@ class Relation:
 
     def subs(self, replacement: Mapping[sp.Basic, sp.Basic]) -> Relation:
         """The same relation with symbols replaced, all at once. The result may have auxiliary symbols."""
+        exact = {old: sp.sympify(value) for old, value in replacement.items()}
         new = object.__new__(Relation)
         for name, value in (
-            ("left", self.left.subs(replacement, simultaneous=True)),
+            ("left", self.left.xreplace(exact)),
             ("sense", self.sense),
-            ("right", self.right.subs(replacement, simultaneous=True)),
+            ("right", self.right.xreplace(exact)),
             ("terms", ()),
         ):
             object.__setattr__(new, name, value)

@@ -18,7 +18,7 @@ FRACTIONS = (sp.Rational(2, 5), sp.Rational(3, 7), sp.Rational(9, 11))
 
 def is_zero(expression: sp.Expr, cases: Cases = ({},)) -> bool:
     """Whether it is identically 0 in each case, as a rational function; cases must exhaust what the symbols can be."""
-    return all(_zero(expression.subs(case, simultaneous=True)) for case in cases)
+    return all(_zero(expression.xreplace(dict(case))) for case in cases)
 
 
 def _zero(expression: sp.Expr) -> bool:

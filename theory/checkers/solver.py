@@ -225,7 +225,7 @@ def refutes(
 
 
 def _holds(relation: Relation, values: Mapping[sp.Symbol, sp.Expr]) -> bool:
-    difference = relation.difference.subs(values)
+    difference = relation.difference.xreplace(dict(values))
     if not difference.is_Rational:
         difference = sp.simplify(difference)
     if not difference.is_finite:
