@@ -82,11 +82,14 @@ INNER.update(
         frozenset(("block_drift", "block_martingale")): "block_inner_parts",
     }
 )
-INSTANCES["means in the window"] = {
-    "block_window_norm": "block_drift_norm",
-    "block_window_squares": "block_drift_squares",
-    "j": "j",
-}
+INSTANCES["means in the window"] = (
+    "every",
+    {
+        "block_window_norm": "block_drift_norm",
+        "block_window_squares": "block_drift_squares",
+        "j": "j",
+    },
+)
 
 define("sgd move", "the method: x_{k+1} = x_k - gamma G_k", eq(_move, -gamma * _update))
 define("sgd change", "difference of the gradients at x_k and z_k", eq(_change, _grad - _taken))
@@ -99,9 +102,9 @@ define("no difference", "nothing", eq(_martingale, 0 * _block_difference), "firs
 define("split", "theta u - v, u the means, v the rest", eq(_split, symbols("theta")[0] * _drift - _martingale))
 define("difference", "G_k minus its mean, grad f(z_k)/S", eq(_difference, _update - _taken / S))
 define("first gap", "Delta0 = E f(x_0) - f_*", eq(symbols("Delta0")[0], symbols("E_f_first")[0] - symbols("f_star")[0]))
-INSTANCES["the largest update"] = {"E_update_square": "update_most"}
-INSTANCES["one block"] = {"block_apart_square": "apart_square", "block_window_squares": "window_squares"}
-INSTANCES["after the last step"] = {"excess": "excess_last", "k": "K"}
+INSTANCES["the largest update"] = ("every", {"E_update_square": "update_most"})
+INSTANCES["one block"] = ("every", {"block_apart_square": "apart_square", "block_window_squares": "window_squares"})
+INSTANCES["after the last step"] = ("every", {"excess": "excess_last", "k": "K"})
 CONSTANT += [
     name
     for name in "gamma S G B mu delta_max theta sigma_b M block_age block_delay block_variance block_aged_variance "
@@ -116,7 +119,7 @@ define(
     "later",
 )
 define("first excess", "E f(x_0) - f_*", eq(symbols("excess")[0], symbols("Delta0")[0]), "first")
-INSTANCES["one update less"] = {"E_block_window_norm": "E_block_window_norm_before", "j": "j_before"}
+INSTANCES["one update less"] = ("later", {"E_block_window_norm": "E_block_window_norm_before", "j": "j_before"})
 define("one less", "without the last", eq(symbols("j_before")[0], symbols("j")[0] - 1), "later")
 define("equal split", "theta = 1", eq(symbols("theta")[0], 1 + 0 * S))
 define(
@@ -133,4 +136,7 @@ define("microbatches", "a step is a microbatch: K = M", eq(symbols("K")[0], symb
 define("apart", "z_k lacks the updates in all windows", eq(_whole_apart, gamma * _walk))
 define("walk of updates", "j updates are j - 1 updates and one", eq(_walk, _walk_before + _walk_update), "later")
 define("empty walk", "no update of any window", eq(_walk, 0 * _walk_update), "first")
-INSTANCES["one update of the walk less"] = {"E_walk_window_norm": "E_walk_window_norm_before", "j": "j_before"}
+INSTANCES["one update of the walk less"] = (
+    "later",
+    {"E_walk_window_norm": "E_walk_window_norm_before", "j": "j_before"},
+)
