@@ -16,7 +16,16 @@ from theory.lmo.proofs import (
     momentum_error,
     shifted,
 )
-from theory.pipedream.proofs import any_delay, blocks, common, exact, polyak_lojasiewicz, second_moment, variance, window
+from theory.pipedream.proofs import (
+    any_delay,
+    blocks,
+    common,
+    exact,
+    polyak_lojasiewicz,
+    second_moment,
+    variance,
+    window,
+)
 from theory.pipedream.proofs import average as run_average
 from theory.pipedream.proofs import descent as block_descent
 from theory.proof import Proof
@@ -54,6 +63,7 @@ PROOFS: dict[str, Proof] = {
         any_delay.A,
         any_delay.C,
         second_moment.PROOF,
+        second_moment.DRIFT,
         blocks.PROOF,
         variance.PROOF,
         variance.SPLIT,

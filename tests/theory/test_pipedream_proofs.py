@@ -26,6 +26,7 @@ THEOREMS = {
         any_delay.A,
         any_delay.C,
         second_moment.PROOF,
+        second_moment.DRIFT,
         blocks.PROOF,
         variance.PROOF,
         variance.SPLIT,

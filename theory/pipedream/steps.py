@@ -139,3 +139,20 @@ WINDOWS_FIXED = Inequality(
     assumptions=("pipedream", "unbiased", "variance"),
     reference="derived here, proof of E",
 )
+
+STEPS: dict[str, Inequality] = {
+    step.name: step
+    for step in (
+        DESCENT,
+        FULL_DESCENT,
+        EXACT_DESCENT,
+        AVERAGE,
+        FULL_AVERAGE,
+        EXACT_AVERAGE,
+        WINDOW,
+        WINDOWS_ANY,
+        WINDOWS_COUNTED,
+        WINDOWS_SPLIT,
+        WINDOWS_FIXED,
+    )
+}

@@ -41,7 +41,7 @@ j, j_before, apart, E_apart, mean_apart, left = symbols(
 )
 NEW = 2 * (j - 1) * B**2 / (S * sqrt(S))
 
-STEPS = (
+COMMON = (
     Step("no update", (definition("empty walk"),), le(norm, 0 * one), NormOf(), mutant=le(norm, -one)),
     Step("no update, expected", ("no update",), le(E_norm, 0 * B), Expected(), mutant=le(E_norm, -B)),
     Step(
@@ -64,6 +64,54 @@ STEPS = (
         le(E_one_square, B**2 / S),
         mutant=le(E_one_square, B**2 / S * 19 / 20),
     ),
+    Step(
+        "norm of the mean",
+        (axiom("norm_of_the_whole_mean"), axiom("second_moment_at_a_point")),
+        le(mean_norm, B),
+        mutant=le(mean_norm, B * 19 / 20),
+    ),
+    Step(
+        "along the mean",
+        (axiom("walk_along_the_mean"), "norm of the mean"),
+        le(mean, B * before),
+        mutant=le(mean, B * before * 19 / 20),
+    ),
+    Step(
+        "along the mean, expected", ("along the mean",), le(E_mean, B * E_before), Expected(), mutant=le(E_mean, 0 * B)
+    ),
+    Step("no square", (definition("empty walk"),), eq(square, 0 * B), SquareOf(), mutant=eq(square, B**2)),
+    Step("no square, expected", ("no square",), eq(E_square, 0 * B), Expected(), mutant=eq(E_square, B**2)),
+    Step(
+        "square of one more",
+        (definition("walk of updates"),),
+        eq(square, square_before + 2 * inner + one_square),
+        SquareOf(),
+        mutant=eq(square, square_before + inner + one_square),
+    ),
+    Step(
+        "square of one more, expected",
+        ("square of one more",),
+        eq(E_square, E_square_before + 2 * E_inner + E_one_square),
+        Expected(),
+        mutant=eq(E_square, E_square_before + E_inner + E_one_square),
+    ),
+    Step(
+        "apart",
+        (definition("apart"),),
+        eq(apart, gamma**2 * square),
+        SquareOf(),
+        mutant=eq(apart, gamma**2 * square * 19 / 20),
+    ),
+    Step(
+        "apart, expected",
+        ("apart",),
+        eq(E_apart, gamma**2 * E_square),
+        Expected(),
+        mutant=eq(E_apart, gamma**2 * E_square * 19 / 20),
+    ),
+)
+PAIRS = (
+    *COMMON,
     Step(
         "norm of an update",
         (axiom("mean_norm_of_an_update"), "square of an update"),
@@ -91,21 +139,6 @@ STEPS = (
         mutant=le(E_before, j_before * B / sqrt(S) * 19 / 20),
     ),
     Step(
-        "norm of the mean",
-        (axiom("norm_of_the_whole_mean"), axiom("second_moment_at_a_point")),
-        le(mean_norm, B),
-        mutant=le(mean_norm, B * 19 / 20),
-    ),
-    Step(
-        "along the mean",
-        (axiom("walk_along_the_mean"), "norm of the mean"),
-        le(mean, B * before),
-        mutant=le(mean, B * before * 19 / 20),
-    ),
-    Step(
-        "along the mean, expected", ("along the mean",), le(E_mean, B * E_before), Expected(), mutant=le(E_mean, 0 * B)
-    ),
-    Step(
         "along a new update",
         (
             axiom("drawn_along_the_walk"),
@@ -116,22 +149,6 @@ STEPS = (
         ),
         le(E_inner, NEW / 2),
         mutant=le(E_inner, NEW / 2 * 19 / 20),
-    ),
-    Step("no square", (definition("empty walk"),), eq(square, 0 * B), SquareOf(), mutant=eq(square, B**2)),
-    Step("no square, expected", ("no square",), eq(E_square, 0 * B), Expected(), mutant=eq(E_square, B**2)),
-    Step(
-        "square of one more",
-        (definition("walk of updates"),),
-        eq(square, square_before + 2 * inner + one_square),
-        SquareOf(),
-        mutant=eq(square, square_before + inner + one_square),
-    ),
-    Step(
-        "square of one more, expected",
-        ("square of one more",),
-        eq(E_square, E_square_before + 2 * E_inner + E_one_square),
-        Expected(),
-        mutant=eq(E_square, E_square_before + E_inner + E_one_square),
     ),
     Step(
         "square of one more, in numbers",
@@ -145,20 +162,6 @@ STEPS = (
         Induction(
             {"E_walk_window_square_before": "E_walk_window_square"}, ("no square, expected",), index="j", axioms=()
         ),
-    ),
-    Step(
-        "apart",
-        (definition("apart"),),
-        eq(apart, gamma**2 * square),
-        SquareOf(),
-        mutant=eq(apart, gamma**2 * square * 19 / 20),
-    ),
-    Step(
-        "apart, expected",
-        ("apart",),
-        eq(E_apart, gamma**2 * E_square),
-        Expected(),
-        mutant=eq(E_apart, gamma**2 * E_square * 19 / 20),
     ),
     Step(
         "apart, counted",
@@ -185,4 +188,43 @@ STEPS = (
     ),
 )
 
-PROOF = Proof(second_moment.INDEPENDENT, STEPS, left)
+PROOF = Proof(second_moment.INDEPENDENT, PAIRS, left)
+
+Q = B / S * (j + sqrt(j * (S - 1)))
+WINDOW = gamma**2 * B**2 * (delta_max + sqrt(delta_max * (S - 1))) ** 2 / S**2
+LONG = (
+    *COMMON,
+    Step(
+        "square of one more, in numbers",
+        (
+            "square of one more, expected",
+            axiom("drawn_along_the_walk"),
+            axiom("mean_along_the_walk"),
+            "along the mean, expected",
+            "square of an update",
+        ),
+        with_terms(E_square, before=E_square_before, along=2 * B / S * E_before, new=B**2 / S),
+    ),
+    Step(
+        "square of j updates",
+        ("no square, expected", "square of one more, in numbers", axiom("mean_norm_of_the_walk")),
+        le(E_square, Q**2),
+        Induction(
+            {"E_walk_window_square_before": "E_walk_window_square"},
+            ("no square, expected",),
+            ("E_walk_window_norm_before",),
+            index="j",
+            axioms=(),
+        ),
+        mutant=le(E_square, B**2 / S**2 * (j + sqrt(j * (S - 1)) * 9 / 10) ** 2),
+    ),
+    Step(
+        "apart, counted",
+        ("apart, expected", "square of j updates", axiom("short_window")),
+        with_terms(E_apart, windows=WINDOW),
+    ),
+    Step("apart, averaged", ("apart, counted",), with_terms(mean_apart, windows=WINDOW), averaged("block-sgd")),
+    *MOMENT,
+    Step("theorem", (average.PROOF, "apart, averaged", "second moment of a run"), statement(second_moment.DRIFT, left)),
+)
+DRIFT = Proof(second_moment.DRIFT, LONG, left)
