@@ -63,7 +63,6 @@ PROOFS: dict[str, Proof] = {
         any_delay.A,
         any_delay.C,
         second_moment.PROOF,
-        second_moment.DRIFT,
         blocks.PROOF,
         variance.PROOF,
         variance.SPLIT,

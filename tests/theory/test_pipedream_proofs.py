@@ -26,7 +26,6 @@ THEOREMS = {
         any_delay.A,
         any_delay.C,
         second_moment.PROOF,
-        second_moment.DRIFT,
         blocks.PROOF,
         variance.PROOF,
         variance.SPLIT,

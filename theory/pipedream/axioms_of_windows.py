@@ -204,10 +204,3 @@ def drawn_along_the_walk() -> Relation:
 def mean_along_the_walk() -> Relation:
     """The windows so far and z_j are known before the sample of step j."""
     return eq(*_q("E_walk_inner_sample E_walk_inner_mean"))
-
-
-@schema("jensen", "later")
-def mean_norm_of_the_walk() -> Relation:
-    """(E|w_{j-1}|)^2 <= E|w_{j-1}|^2."""
-    norm, square = _q("E_walk_window_norm_before E_walk_window_square_before")
-    return le(norm**2, square)

@@ -21,11 +21,12 @@ STEPS = (
         mutant=le(norm, before + one * 19 / 20),
     ),
     Step(
-        "lemma",
+        "j updates",
         ("no update", "one update more", axiom("one_square_more")),
         statement(steps.WINDOW),
         Induction(RUN, ("no update",), ("block_update_norm",), index="j", axioms=()),
     ),
+    Step("lemma", ("j updates",), statement(steps.WINDOW)),
 )
 
 PROOF = Proof(steps.WINDOW, STEPS)
