@@ -44,8 +44,8 @@ def test_every_step_is_proved(results, name):
         assert step.proved and step.mutants and step.premises, step.name
 
 
-#: Proved in the docstring and held against runs (tests/theory/test_delayed_sgd_runs.py, test_pipedream_runs.py); no proof
-#: as a value yet. The induction of rpd-a-drift, with two roots, is at the edge of what z3 decides in its time.
+#: Proved in the docstring and held against runs (test_delayed_sgd_runs.py, test_pipedream_runs.py); no proof as a value
+#: yet. The induction of rpd-a-drift, with two roots, is at the edge of what z3 decides in its time.
 IN_WORDS = {"delayed-gd-finite", "local-sgd-counted", "local-sgd-variance", "rpd-a-drift"}
 
 
