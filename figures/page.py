@@ -31,6 +31,11 @@ PARTS: dict[str, tuple[str, str]] = {
         "On a quadratic the whole expected loss curve of a delayed method can be predicted. The real optimizer code "
         "must follow it within sampling error, and a delay that is wrong by one must show.",
     ),
+    "proofs": (
+        "Proofs",
+        "Each theorem is proved step by step by a solver, for all values of its symbols; each constant a few per cent "
+        "sharper, and each axiom less, is refuted by a counterexample.",
+    ),
     "certified": (
         "Certified inequalities",
         "On matrix least squares every constant is known exactly, so each inequality of the proofs can be checked at "
@@ -45,6 +50,7 @@ PARTS: dict[str, tuple[str, str]] = {
 PART_TABLES: dict[str, tuple[str, ...]] = {
     "delays": ("delays", "systems"),
     "quadratic": ("quadratic", "stability"),
+    "proofs": ("proofs", "ledger"),
     "certified": ("certified", "lemmas", "theorems", "enumeration", "tight"),
     "training": ("gap", "oracle", "diagnostics", "constants", "slack"),
 }

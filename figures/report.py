@@ -31,6 +31,7 @@ MANIFEST = "report.json"
 FIGURES: dict[str, tuple[Callable[[Results], list[Drawing]], ...]] = {
     "delays": (timeline.draw,),
     "quadratic": (quadratic_curves.draw,),
+    "proofs": (),
     "certified": (bound_terms.draw_certified, utilisation.draw),
     "training": (gap.draw, loss_curves.draw, bound_terms.draw_training),
 }

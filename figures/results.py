@@ -11,6 +11,7 @@ Shapes of the section files (arrays are lists; an interval is ``{"value", "low",
   figures of every system side by side).
 * ``quadratic.json``: ``settings`` (predicted and measured loss per step), ``joint`` (the joint test),
   ``stability`` (limits and the growth just below and above), ``impulse`` (stationary variances without sampling).
+* ``proofs.json``: ``proofs`` (each with steps, counterexamples, the ledger of its axioms).
 * ``certified.json``: ``problem``, ``runs`` (utilisation of each inequality per step, the theorem with its terms),
   ``enumeration`` and ``tight``.
 * ``training.json``: ``model``, ``oracle_check``, ``arms``, ``gaps``, ``diagnostics``, ``bound``.
@@ -29,7 +30,7 @@ import numpy as np
 
 from figures.errors import InputError
 
-SECTIONS: tuple[str, ...] = ("delays", "quadratic", "certified", "training")
+SECTIONS: tuple[str, ...] = ("delays", "quadratic", "proofs", "certified", "training")
 
 Row = dict[str, Any]
 

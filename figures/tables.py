@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from figures import tables_certified, tables_systems, tables_training
+from figures import tables_certified, tables_proofs, tables_systems, tables_training
 from figures import text as words
 from figures.quadratic_curves import largest_deviation
 from figures.results import Results, Row, child, number, rows, text, whole
@@ -240,6 +240,8 @@ BUILDERS: dict[str, Builder] = {
     "systems": tables_systems.systems,
     "quadratic": quadratic,
     "stability": stability,
+    "proofs": tables_proofs.proofs,
+    "ledger": tables_proofs.ledger,
     "certified": tables_certified.certified,
     "lemmas": tables_certified.lemmas,
     "theorems": tables_certified.theorems,

@@ -26,6 +26,7 @@ COMMANDS: dict[str, str] = {
     "schedule": "one schedule on the clock: timeline, bubble, memory, validity",
     "compare": "all systems in one table: bubble, delay, memory, throughput",
     "bound": "evaluate or print a convergence bound",
+    "prove": "check the proofs of the theorems step by step, and print what they rest on",
     "train": "train a small model with a schedule, an optimizer and a correction",
     "optimizers": "the optimizers: where each comes from, what it moves, what is inexact",
     "report": "redraw the report of a result folder without recomputing",

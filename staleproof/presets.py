@@ -27,6 +27,7 @@ class Preset:
     trace_batches          optimizer steps of the traced two-process run
     oracle_steps           steps over which engine and oracle are compared bit for bit
     training_steps         optimizer steps of each arm
+    proofs                 names of the proofs to check with what they rest on; None: all
     training_seeds         paired seeds (same initial weights and data order in every arm)
     training_microbatches  microbatches per optimizer step
     microbatch_sequences   sequences per microbatch
@@ -43,6 +44,7 @@ class Preset:
     deepest_schedule: int = 8
     clock_timelines: int = 24
     trace_batches: int = 6
+    proofs: tuple[str, ...] | None = None
     oracle_steps: int = 20
     training_steps: int = 200
     training_seeds: int = 5
@@ -56,7 +58,7 @@ class Preset:
             raise InputError(f"seed: {self.seed!r} is not allowed; give an integer from 0 to {MAX_SEED}")
         for entry in fields(self):
             value = getattr(self, entry.name)
-            if entry.name in ("name", "seed", "corpus", "model"):
+            if entry.name in ("name", "seed", "corpus", "model", "proofs"):
                 continue
             least = 2 if entry.name in ("training_seeds", "quadratic_replicas") else 1
             _at_least(entry.name, value, least)
@@ -91,6 +93,7 @@ PRESETS: dict[str, Preset] = {
         certified_steps=20,
         deepest_schedule=4,
         clock_timelines=1,
+        proofs=("descent", "delay"),
         trace_batches=3,
         oracle_steps=3,
         training_steps=6,

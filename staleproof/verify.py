@@ -141,6 +141,7 @@ class _Run:
             "versions": versions(),
             "machine": {"cores": cores(), "gpus": 0},
             "corpus": None,
+            "skipped": {},
             "sections": {
                 name: "pending" if name in chosen else "skipped" for name in section_modules.SECTIONS
             },
@@ -169,6 +170,10 @@ class _Run:
         with contextlib.redirect_stdout(sys.stderr):
             try:
                 results, claims = module.run(self.preset, progress, self.folder.path)
+            except section_modules.Skipped as error:
+                self.skip(name, str(error))
+                progress.finish(f"skipped: {error}")
+                return
             except BaseException as error:
                 # What a section had established before it failed is kept.
                 self.outcome.claims.extend(getattr(error, "finished_claims", []))
@@ -184,6 +189,15 @@ class _Run:
         self.write_status()
         failing = sum(claim.gates and claim.outcome == "fails" for claim in claims)
         progress.finish(f"{len(claims)} claims, {failing} gating failures")
+
+    def skip(self, name: str, why: str) -> None:
+        """Mark a section that cannot run here; its missing claim does not gate."""
+        self.outcome.claims.append(Claim.missing(f"{name} checked", "report", f"Section {name} is checked", why))
+        self.current = None
+        self.status["sections"][name] = "skipped"
+        self.status["skipped"][name] = why
+        self.write_claims(complete=name == self.chosen[-1])
+        self.write_status()
 
     def finish(self, state: str, error: str | None = None) -> None:
         """Final state on disk, before the report is drawn from it."""
@@ -202,7 +216,7 @@ class _Run:
             if self.current is not None:
                 sections[self.current] = state
             for name in self.chosen:
-                if sections[name] != "complete":
+                if sections[name] not in ("complete", "skipped"):
                     statement = f"Section {name} runs to its end"
                     self.outcome.claims.append(
                         Claim.missing(f"{name} finished", "equality", statement, error)

@@ -2,7 +2,7 @@
 
 Knows sympy, numpy and scipy; no torch. `theory.registry.BOUNDS` holds the bounds, `theory.lmo.PATHWISE` the
 steps of their proofs, `theory.delays` the closed forms of schedules, `theory.quadratic` the exact moments of
-linear methods.
+linear methods, `theory.proofs.PROOFS` the proofs (step by step, for `theory.checkers`).
 """
 
 from theory.bound import Bound

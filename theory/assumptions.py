@@ -1,6 +1,7 @@
 """Every assumption a theorem of this room may rest on, once, by name.
 
-A `Bound` or an `Inequality` lists the names; what they mean is written here and nowhere else.
+A `Bound` or an `Inequality` lists the names; what they mean is written here and nowhere else. `MATHEMATICS` are the
+other axioms of the proofs.
 """
 
 from __future__ import annotations
@@ -22,6 +23,32 @@ ASSUMPTIONS: dict[str, str] = {
     "error-feedback": "x_{k+1} = x_k + U_k + c (U_k - U_{k-lag}) with U_k = -eta d_k; "
     "a missing U_j (j < 0) is U_0; extrapolate: c = tau, lag = 1; telescoped: c = 1, lag = tau",
     "delay-one": "tau = 1",
+    "euclidean": "the norm is the Euclidean one, which is its own dual",
+    "block-sgd": "x_{k+1} = x_k - gamma G_k, G_k = block s_k of g(z_k; xi_k) and 0 elsewhere; the stage s_k is "
+    "uniform among S and independent of the past, of z_k and of xi_k; gamma is constant, no momentum",
+    "block-delay": "block s of z_k is block s of x_{k - delta_{k,s}} with delta_{k,s} <= min(delta_max, k)",
+    "independent-delay": "the delays delta_{k,s} do not depend on which stages and samples were drawn",
+    "second-moment": "E||g||^2 <= B^2 at every point, for the whole gradient sample g",
+    "block-second-moment": "E||g_s||^2 <= G^2 at every point, for each stage's block of a gradient sample",
+    "pl": "||grad f(x)||^2 >= 2 mu (f(x) - f_*) for all x (Polyak-Lojasiewicz)",
+    "pipedream": "y_{m+1} = y_m - gamma g(z_m; xi_m), block s of z_m is block s of y_{m - min(m, S-1-s)}: "
+    "weight stashing, textbook warm-up, a step after every microbatch, constant gamma, no momentum",
+    "equal-noise": "every stage's block of a gradient sample has the same variance, sigma^2/S",
+    "local-sgd": "S replicas of the whole model step by themselves and are averaged after every H steps; "
+    "their samples are independent; constant gamma, no momentum",
+    "delayed-gd": "x_{k+1} = x_k - gamma grad f(x_{(k-tau)+}), no noise",
+}
+
+# Facts of mathematics that a proof may use by name; nobody has to assume them.
+MATHEMATICS: dict[str, str] = {
+    "norm": "norms are homogeneous and obey the triangle inequality",
+    "inner-product": "the inner product is bilinear, ||v||_F^2 = <v, v>",
+    "calculus": "f(y) - f(x) is the integral of <grad f, y - x> along the segment from x to y",
+    "integral": "the integral is linear and monotone",
+    "expectation": "the expectation is linear and monotone",
+    "jensen": "(E X)^2 <= E X^2, and the mean of sqrt(X_k) is at most the square root of the mean",
+    "double-sum": "a sum over windows has each step at most as often as there are windows that hold it",
+    "finite-sum": "a sum of K relations of one kind is a relation between the sums",
 }
 
 

@@ -11,13 +11,14 @@ from sympy.core.relational import Relational
 from theory.assumptions import check_assumptions
 from theory.errors import InputError
 from theory.evaluation import checked_values, evaluate_expression, free_names, latex_of
-from theory.symbols import QUANTITIES, number_text
+from theory.symbols import QUANTITIES, UNITS, number_text
 
 TERM_NAMES: dict[str, str] = {  # in the order in which they are printed
     "initial": "what the start costs: the objective's initial gap",
     "step": "curvature over one step",
     "momentum_lag": "age of the gradients inside the momentum",
     "delay": "age of a gradient when it arrives",
+    "drift": "how far the replicas part between two averages",
     "return": "from the virtual iterate back to the weights",
     "noise": "sampling noise of the gradients",
     "start": "error of the first momentum",
@@ -33,7 +34,8 @@ class Bound:
 
     name: key; title: one line; terms: name (of TERM_NAMES) -> sympy expression in symbols of theory.symbols;
     assumptions: names of theory.assumptions; conditions: sympy relations a run's constants must fulfil;
-    metric: LaTeX of the left side; kind: one of KINDS; origin: one of ORIGINS; reference: where it is stated.
+    metric: LaTeX of the left side; unit: its unit, a key of theory.symbols.UNITS; kind: one of KINDS; origin:
+    one of ORIGINS; reference: where it is stated.
     Raises InputError when constructed with anything else.
     """
 
@@ -46,6 +48,7 @@ class Bound:
     kind: str = "upper bound"
     origin: str = "derived here"
     conditions: tuple[Relational, ...] = field(default=())
+    unit: str = "f/x"
 
     def __post_init__(self) -> None:
         if not self.terms:
@@ -59,6 +62,8 @@ class Bound:
             raise InputError(
                 f"bound {self.name}: kind {self.kind!r} of {KINDS}, origin {self.origin!r} of {ORIGINS}"
             )
+        if self.unit not in UNITS:
+            raise InputError(f"bound {self.name}: unit {self.unit!r} is not one of {', '.join(UNITS)}")
         for condition in self.conditions:
             if not isinstance(condition, (sp.Le, sp.Ge, sp.Lt, sp.Gt)):
                 raise InputError(

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from theory.bound import Bound
 from theory.errors import InputError
+from theory.euclidean import delayed_gd
 from theory.lmo import delayed, error_feedback, finite, momentum, shifted
+from theory.local_sgd import averaged
+from theory.local_sgd import variance as local_variance
+from theory.pipedream import blocks, exact, paper, polyak_lojasiewicz, second_moment, variance, variance_any_delay
 
 BOUNDS: dict[str, Bound] = {
     bound.name: bound
@@ -16,6 +20,24 @@ BOUNDS: dict[str, Bound] = {
         error_feedback.BOUND,
         error_feedback.BOUND_AT_X,
         error_feedback.BOUND_ANY_DELAY,
+        paper.BOUND,
+        second_moment.BOUND,
+        second_moment.INDEPENDENT,
+        second_moment.DRIFT,
+        blocks.BOUND,
+        variance_any_delay.BOUND,
+        variance.BOUND,
+        variance.SPLIT,
+        polyak_lojasiewicz.BOUND,
+        polyak_lojasiewicz.COUNTED,
+        exact.BOUND,
+        exact.AGE,
+        exact.SPLIT,
+        averaged.BOUND,
+        averaged.COUNTED,
+        local_variance.BOUND,
+        delayed_gd.BOUND,
+        delayed_gd.FINITE,
     )
 }
 

@@ -74,6 +74,8 @@ def run(args: argparse.Namespace) -> int:
     else:
         emit(verdict_table(outcome.claims))
         emit(f"\nVerdict: {outcome.verdict}")
+        for name, why in outcome.status["skipped"].items():
+            emit(f"Skipped: {name}; {why}")
         emit(f"Report: {outcome.report if outcome.report else 'not drawn'}")
     if outcome.exit_code not in (EXIT_HOLDS, EXIT_CLAIM_FAILED):
         note(f"staleproof verify: {outcome.status['error']}")

@@ -12,6 +12,7 @@ It may have a third: check(preset) refuses what can be foreseen. It is called fo
 the output folder is touched and before any work starts.
 
 A section raises an `InputError` for bad input and `pipeline.errors.RunError` for a run that failed.
+A section that cannot run here for want of an optional package raises `Skipped` with the reason.
 Modules are imported one at a time, when their turn comes.
 """
 
@@ -20,7 +21,11 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-SECTIONS: tuple[str, ...] = ("delays", "quadratic", "certified", "training")
+SECTIONS: tuple[str, ...] = ("delays", "quadratic", "proofs", "certified", "training")
+
+
+class Skipped(Exception):
+    """A section that cannot run here; its text says why. It is marked so, and the verdict shows a missing claim."""
 
 
 def load(name: str) -> ModuleType:

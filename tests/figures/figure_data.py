@@ -216,3 +216,16 @@ def quadratic(settings: int, steps: int, replicas: int = 400) -> Row:
             },
         ],
     }
+
+
+def proofs() -> Row:
+    """Two proofs, the second resting on the first."""
+    step = {"name": "step", "statement": "a <= b", "proved": True, "seconds": 0.1}
+    ledger = {"assumptions": {"smoothness": ["lemma/step"]}, "mathematics": {"norm": ["lemma/step"]}, "definitions": {}}
+    common = {"proved": True, "seconds": 0.2, "reason": "", "steps": [step], "ledger": ledger, "counterexamples": 3}
+    return {
+        "proofs": [
+            {"name": "lemma", "title": "A lemma", "rests_on": [], **common},
+            {"name": "theorem", "title": "A theorem", "rests_on": ["lemma"], **common},
+        ]
+    }

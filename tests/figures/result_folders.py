@@ -11,7 +11,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from figure_data import Row, delays, quadratic
+from figure_data import Row, delays, proofs, quadratic
 from run_data import certified, training
 
 HOSTILE_NAME = r"lr_1e-3 95% A&B #1 $x$ a^b ~home back\slash {x} Müller σ≤1 <script>alert('x')</script> 😀"
@@ -70,7 +70,7 @@ def status(**changes: Any) -> Row:
         "versions": {"python": "3.11", "numpy": "2"},
         "machine": {"cores": 2, "gpus": 0},
         "corpus": {"name": "TEST DATA", "bytes": 1000, "sha256": "0" * 64, "note": "no real text"},
-        "sections": {name: "complete" for name in ("delays", "quadratic", "certified", "training")},
+        "sections": {name: "complete" for name in ("delays", "quadratic", "proofs", "certified", "training")},
         **changes,
     }
 
@@ -88,6 +88,7 @@ def write(folder: Path, size: str = "small") -> Path:
     put(folder, "claims", claims())
     put(folder, "delays", delays(8 if large else 4))
     put(folder, "quadratic", quadratic(20 if large else 3, 60 if large else 20))
+    put(folder, "proofs", proofs())
     put(folder, "certified", certified(12 if large else 4, 600 if large else 25))
     put(folder, "training", training(200 if large else 30))
     return folder

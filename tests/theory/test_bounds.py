@@ -13,16 +13,26 @@ import sympy as sp
 
 from theory import BOUNDS, QUANTITIES, Bound, InputError, get_bound
 from theory.bound import TERM_NAMES
-from theory.symbols import symbols
+from theory.symbols import UNITS, symbols
 
 POINT = dict(L=1, eta=0.01, alpha=0.05, tau=1, sigma=0, rho=1, Delta0=1, K=1000, E0=0)
 GENERIC = dict(
     L=1.7, eta=0.02, alpha=0.3, tau=2, sigma=0.9, rho=1.4, Delta0=2.5, K=37, E0=1.1, dbar=0.8, Delta1=2.2
-)
+) | dict(gamma=0.03, S=3, M=41, H=4, delta_max=7, theta=1.6, G=1.3, B=2.1, mu=0.4, block_age=1.2)
 
 
 def generic(bound: Bound) -> dict:
     return {name: GENERIC[name] for name in bound.symbols}
+
+
+def horizon(bound: Bound) -> str:
+    """What counts the steps of a bound."""
+    return "K" if "K" in bound.symbols else "M"
+
+
+def at(values: dict, **changes) -> dict:
+    """values with those changes that they have a place for."""
+    return values | {name: value for name, value in changes.items() if name in values}
 
 
 @pytest.mark.parametrize(
@@ -90,17 +100,22 @@ def test_limits():
             ("noise", "sigma", 0),
             ("delay", "tau", 0),
             ("delay", "dbar", 0),
+            ("delay", "delta_max", 0),
+            ("delay", "block_age", 0),
         ):
-            expression = bound.terms[term]
+            expression = bound.terms.get(term, sp.S.Zero)
             if expression.has(symbol[name]):
                 assert sp.simplify(expression.subs(symbol[name], value)) == 0, (bound.name, term)
         for term in ("initial", "start"):
-            far = bound.terms[term].subs({symbol["alpha"]: sp.Rational(1, 3)})
-            assert sp.limit(far, symbol["K"], sp.oo) == 0, (bound.name, term)
+            values = {symbol["alpha"]: sp.Rational(1, 3), symbol["tau"]: 2}
+            if "mu" in bound.symbols:  # a contraction: sympy wants its factor as a number
+                values |= {symbol[name]: sp.Rational(1, 5) for name in ("mu", "gamma")} | {symbol["S"]: 3}
+            far = bound.terms.get(term, sp.S.Zero).subs(values).subs(sp.Min(2, symbol["K"] - 1), 2)
+            assert sp.limit(far, symbol[horizon(bound)], sp.oo) == 0, (bound.name, term)
 
 
 def test_units():
-    """Rescaling f by 3 and x by 5 rescales every term like a gradient, f/x."""
+    """Rescaling f by 3 and x by 5 rescales every term like the metric: a gradient, its square, or f."""
     for bound in BOUNDS.values():
         before = generic(bound)
         after = {}
@@ -109,7 +124,8 @@ def test_units():
             after[name] = value * 3.0**power_f * 5.0**power_x
         old, new = bound.evaluate_terms(**before), bound.evaluate_terms(**after)
         for term in old:
-            assert new[term] == pytest.approx(old[term] * 3 / 5, rel=1e-12), (bound.name, term)
+            power_f, power_x = UNITS[bound.unit]
+            assert new[term] == pytest.approx(old[term] * 3.0**power_f * 5.0**power_x, rel=1e-12), (bound.name, term)
 
 
 def test_finite_sums_are_the_averages_of_lemma_c():
@@ -155,33 +171,34 @@ def test_finite_is_never_larger():
 @pytest.mark.parametrize("name", list(BOUNDS))
 def test_arrays_equal_loops_and_ints_equal_floats(name):
     bound = get_bound(name)
-    values = generic(bound)
+    values, count = generic(bound), horizon(bound)
     steps = np.array([1, 2, 3, 10**7])
-    column = bound.evaluate(**{**values, "K": steps})
+    column = bound.evaluate(**{**values, count: steps})
     assert isinstance(column, np.ndarray) and column.shape == (4,)
     for K, from_array in zip(steps, column, strict=True):
         for number in (int(K), float(K), np.int64(K), np.float64(K)):
-            assert bound.evaluate(**{**values, "K": number}) == pytest.approx(from_array, rel=1e-15)
+            assert bound.evaluate(**{**values, count: number}) == pytest.approx(from_array, rel=1e-15)
     assert isinstance(bound.evaluate(**values), float)
-    grid = bound.evaluate(**{**values, "K": steps[:, None], "eta": np.array([0.1, 0.2])})
+    step = "eta" if "eta" in bound.symbols else "gamma"
+    grid = bound.evaluate(**{**values, count: steps[:, None], step: np.array([0.01, 0.02])})
     assert grid.shape == (4, 2)
-    assert bound.evaluate(**{**values, "K": [1, 2]}).shape == (2,)
-    assert bound.evaluate(**{**values, "K": np.array([], dtype=int)}).shape == (0,)
+    assert bound.evaluate(**{**values, count: [1, 2]}).shape == (2,)
+    assert bound.evaluate(**{**values, count: np.array([], dtype=int)}).shape == (0,)
 
 
 @pytest.mark.parametrize("name", list(BOUNDS))
 @pytest.mark.parametrize("K", [10**12, 10**15, np.int64(10**12), 10**30])
 def test_huge_integers_do_not_wrap(name, K):
     bound = get_bound(name)
-    values = generic(bound)
-    far = bound.evaluate(**{**values, "K": K})
-    assert far == pytest.approx(bound.evaluate(**{**values, "K": float(K)}), rel=1e-12)
+    values, count = generic(bound), horizon(bound)
+    far = bound.evaluate(**{**values, count: K})
+    assert far == pytest.approx(bound.evaluate(**{**values, count: float(K)}), rel=1e-12)
     assert 0 < far < bound.evaluate(**values)
 
 
 def test_edges_of_the_domain():
     for name in BOUNDS:
-        values = generic(get_bound(name)) | dict(alpha=1, sigma=0, E0=0, L=0, K=1)
+        values = at(generic(get_bound(name)), alpha=1, sigma=0, E0=0, L=0, K=1, M=1, S=1, H=1, delta_max=0, block_age=0)
         assert np.isfinite(get_bound(name).evaluate(**values))
     mixed = get_bound("delayed-lmo-finite").evaluate(
         **{**POINT, "tau": np.array([0, 1, 5]), "sigma": [0, 1, 0]}

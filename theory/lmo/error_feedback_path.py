@@ -52,7 +52,7 @@ DESCENT = Inequality(
         "momentum_error": 2 * eta * error_norm,
         "step": Rational(1, 2) * L * eta**2,
     },
-    assumptions=("duality", *_STEPS),
+    assumptions=("duality", "smoothness", "lmo", "error-feedback"),
     reference="derived here, proof of Theorem 2; method: arXiv 2606.30634",
 )
 
@@ -96,6 +96,6 @@ AVERAGE = Inequality(
         "step": Rational(1, 2) * L * eta,
         "momentum_error": 2 * mean_error_norm,
     },
-    assumptions=("duality", *_STEPS),
+    assumptions=("duality", "smoothness", "lmo", "constant-step", "error-feedback"),
     reference="derived here, proof of Theorem 2; method: arXiv 2606.30634",
 )

@@ -1,0 +1,92 @@
+"""`staleproof prove [NAME]`: check proofs step by step; print the ledger of the axioms they rest on."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from staleproof.arguments import add_json
+from staleproof.errors import EXIT_CLAIM_FAILED, EXIT_HOLDS
+from staleproof.output import count, emit, emit_json, note
+
+if TYPE_CHECKING:
+    from theory.checkers.check import ProofResult, StepResult
+
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the command."""
+    parser.add_argument("name", metavar="NAME", nargs="?", help="theorem or lemma (default: all; see --list)")
+    parser.add_argument("--steps", action="store_true", help="print every step with the counterexamples, too")
+    parser.add_argument("--list", action="store_true", help="print the names and titles of what has a proof")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Check and print."""
+    from theory.checkers.check import check_all
+    from theory.proofs import PROOFS, get_proof
+
+    if args.list:
+        titles = {name: proof.theorem.title for name, proof in PROOFS.items()}
+        width = max(map(len, titles))
+        text = "\n".join(f"{name:<{width}}  {title}" for name, title in titles.items())
+        emit_json({"proofs": titles}) if args.json else emit(text)
+        return EXIT_HOLDS
+    chosen = list(PROOFS.values()) if args.name is None else [get_proof(args.name)]
+    results = check_all(chosen)
+    proved = all(result.proved for result in results.values())
+    if args.json:
+        emit_json(as_dict(results))
+    else:
+        shown = list(results.values()) if args.name is None else [results[args.name]]
+        emit("\n\n".join(proof_text(result, args.steps) for result in shown))
+        steps = len({id(step) for result in results.values() for step in result.steps})
+        words = "all proved" if proved else "NOT all proved"
+        emit(f"\n{count(len(results), 'proof')}, {count(steps, 'step')}: {words}")
+    for result in results.values():
+        if not result.proved:
+            note(f"staleproof prove: claim failed: {result.name}: {result.reason}")
+    return EXIT_HOLDS if proved else EXIT_CLAIM_FAILED
+
+
+def as_dict(results: dict[str, ProofResult]) -> dict[str, Any]:
+    """The results ready for JSON."""
+    return {
+        "all_proved": all(result.proved for result in results.values()),
+        "proofs": {name: result.as_dict() for name, result in results.items()},
+    }
+
+
+def proof_text(result: ProofResult, steps: bool) -> str:
+    """One proof: verdict, ledger, and its steps where asked for."""
+    lines = [f"{result.name}: {result.title}", f"  {'proved' if result.proved else 'NOT PROVED: ' + result.reason}"]
+    lines[-1] += f", {count(len(result.steps), 'step')}"
+    if result.rests_on:
+        lines[-1] += f", resting on {', '.join(result.rests_on)}"
+    for title, uses in (("assumes", result.ledger.assumptions), ("uses", result.ledger.mathematics)):
+        width = max(map(len, uses), default=0)
+        lines.append(f"  {title}")
+        lines += [f"    {name:<{width}}  {places[0]}{_more(places)}" for name, places in uses.items()]
+    if steps:
+        lines.append("  steps")
+        for step in result.steps:
+            lines += [f"    {line}" for line in step_lines(step)]
+    return "\n".join(lines)
+
+
+def step_lines(step: StepResult) -> list[str]:
+    """One step with the counterexamples to everything sharper and to everything with a premise less."""
+    from theory.checkers.outcome import show
+
+    lines = [f"{step.name}: {step.statement}"]
+    if not step.proved:
+        lines.append(f"  NOT PROVED: {step.reason}")
+    for title, found in (("sharper", step.mutants), ("without", step.premises)):
+        for what, values in found.items():
+            lines.append(f"  {title} {what}: {'no counterexample' if values is None else 'false at ' + show(values)}")
+    return lines
+
+
+def _more(places: tuple[str, ...]) -> str:
+    return "" if len(places) == 1 else f" and {len(places) - 1} more"

@@ -1,0 +1,65 @@
+"""From sympy to rational functions: powers with symbolic exponents, roots and minima become symbols of their own.
+
+(1-alpha)^{2k+1} becomes (1-alpha) p^2 with p for (1-alpha)^k; sqrt(x) becomes s with s >= 0, s^2 = x; min(x, y)
+becomes n with n <= x, n <= y and n = x or n = y. One expression gives one symbol, everywhere in one `Flattener`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import sympy as sp
+
+from theory.errors import InputError
+
+
+@dataclass
+class Flattener:
+    """Keeps the symbols that stand for powers, roots and minima.
+
+    positive: tells which expressions are;
+    powers: (base, exponent) -> symbol; roots: base -> symbol; minima: arguments -> symbol.
+    """
+
+    positive: Callable[[sp.Expr], bool] = lambda base: bool(base.is_positive)
+    powers: dict[tuple[sp.Expr, sp.Expr], sp.Symbol] = field(default_factory=dict)
+    roots: dict[sp.Expr, sp.Symbol] = field(default_factory=dict)
+    minima: dict[frozenset[sp.Expr], sp.Symbol] = field(default_factory=dict)
+
+    def __call__(self, expression: sp.Expr) -> sp.Expr:
+        """The expression as a rational function of symbols. Raises InputError for functions it does not know."""
+        e = expression
+        if e.is_Rational or e.is_Symbol:
+            return e
+        if e.is_Add or e.is_Mul:
+            return e.func(*(self(argument) for argument in e.args))
+        if isinstance(e, sp.Min):
+            key = frozenset(self(argument) for argument in e.args)
+            return self.minima.setdefault(key, sp.Dummy(f"min{len(self.minima)}", real=True))
+        if e.is_Pow:
+            return self._power(self(e.base), e.exp)
+        raise InputError(f"expression {e}: {type(e).__name__} is not allowed in a step that a solver checks")
+
+    def _power(self, base: sp.Expr, exponent: sp.Expr) -> sp.Expr:
+        if exponent.is_Integer:
+            return base**exponent
+        if exponent.is_Rational:
+            if exponent.q != 2:
+                raise InputError(f"expression {base}**{exponent}: of roots only the square root is allowed")
+            if base not in self.roots:
+                sign = {"positive": True} if self.positive(base) else {"nonnegative": True}
+                self.roots[base] = sp.Dummy(f"root{len(self.roots)}", **sign)
+            root = self.roots[base]
+            return root**exponent.p
+        result: sp.Expr = sp.Integer(1)
+        constant, rest = sp.expand(exponent).as_coeff_Add()
+        if not constant.is_Integer:
+            raise InputError(f"expression {base}**({exponent}): exponents are sums of natural numbers")
+        for term in sp.Add.make_args(rest):
+            factor, part = term.as_coeff_Mul()
+            if not factor.is_Integer or factor < 0:  # a negative one would divide by 0 at alpha = 1
+                raise InputError(f"expression {base}**({exponent}): exponents are sums of natural numbers")
+            symbol = self.powers.setdefault((base, part), sp.Dummy(f"power{len(self.powers)}", nonnegative=True))
+            result *= symbol**factor
+        return result * base**constant

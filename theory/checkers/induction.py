@@ -1,0 +1,81 @@
+"""Checks a step by induction: the first index, one index to the next, and counterexamples by unrolling.
+
+A mutant or a missing premise is refuted by a sequence: values at the indices first, ..., n that obey every premise at
+every index and break the conclusion at n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import sympy as sp
+
+from theory.axioms import Fact
+from theory.checkers.outcome import Values, no_conclusion, verdict
+from theory.checkers.solver import HINTS, counterexample, proves
+from theory.relation import Relation
+from theory.rules import ProofError
+from theory.rules_over_steps import Induction
+from theory.symbols import symbols
+
+if TYPE_CHECKING:
+    from theory.proof import Step
+
+UNROLLED = 3  # indices after the first
+
+
+def decide(
+    step: Step, facts: Sequence[Fact]
+) -> tuple[str, dict[str, Values | None], dict[str, Values | None]]:
+    """Why the step is refused ("" if it is not), the mutants' and the premises' counterexamples."""
+    rule = step.rule
+    assert isinstance(rule, Induction)
+    rule.check([fact.relation for fact in facts], step.conclusion)
+    unknown = set(rule.base) - {fact.key for fact in facts}
+    if unknown:
+        raise ProofError(f"step {step.name}: base {min(unknown)!r} is not one of its premises")
+    sharper = {what: unrolled(rule, facts, mutant) for what, mutant in step.mutants.items()}
+    dropped = {f.key: unrolled(rule, [g for g in facts if g is not f], step.conclusion) for f in facts}
+    if not _base(rule, facts, step.conclusion) or not _handed_on(rule, facts, step.conclusion):
+        return no_conclusion(unrolled(rule, facts, step.conclusion)), sharper, dropped
+    return verdict(sharper, dropped), sharper, dropped
+
+
+def _base(rule: Induction, facts: Sequence[Fact], conclusion: Relation) -> bool:
+    at = {symbols(rule.index)[0]: sp.Integer(rule.first)}
+    return proves([f.relation.subs(at) for f in facts if f.key in rule.base], conclusion.subs(at))
+
+
+def _handed_on(rule: Induction, facts: Sequence[Fact], conclusion: Relation) -> bool:
+    known = [rule.previous(conclusion), *(f.relation for f in facts if f.key not in rule.base)]
+    return all(proves([r.subs(case) for r in known], conclusion.subs(case)) for case in rule.later)
+
+
+def unrolled(rule: Induction, facts: Sequence[Fact], conclusion: Relation) -> Values | None:
+    """A sequence that obeys the facts and breaks the conclusion at its last index; None if none was found."""
+    hints = tuple({k: v for k, v in hint.items() if k != rule.index} for hint in HINTS)
+    premises = [f.relation.subs(_names(rule, rule.first)) for f in facts if f.key in rule.base]
+    for index in range(rule.first, rule.first + UNROLLED + 1):
+        if index > rule.first:
+            premises += [f.relation.subs(_names(rule, index)) for f in facts if f.key not in rule.base]
+        found = counterexample(premises, conclusion.subs(_names(rule, index)), hints)
+        if found is not None:
+            return found
+    return None
+
+
+def _names(rule: Induction, index: int) -> dict[sp.Basic, Any]:
+    """Symbols of one index: NAME@index; what was before is NAME@(index - 1)."""
+    names: dict[sp.Basic, Any] = {symbols(rule.index)[0]: sp.Integer(index)}
+    for before, now in rule.before.items():
+        names[symbols(now)[0]] = at(now, index)
+        names[symbols(before)[0]] = at(now, index - 1)
+    for name in rule.varying:
+        names[symbols(name)[0]] = at(name, index)
+    return names
+
+
+def at(name: str, index: int) -> sp.Symbol:
+    """The symbol of a quantity at an index."""
+    return sp.Symbol(f"{name}@{index}", **symbols(name)[0].assumptions0)

@@ -1,0 +1,60 @@
+"""The ledger of a proof: every axiom reached from the theorem, and the steps that use it. Nothing else is unproved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from theory.assumptions import ASSUMPTIONS
+from theory.bound import Bound
+from theory.errors import InputError
+from theory.inequality import Inequality
+from theory.proof import Proof
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What a theorem rests on: axiom -> the steps (PROOF/STEP) that use it, assumptions and mathematics apart;
+    definitions by name.
+    """
+
+    assumptions: dict[str, tuple[str, ...]]
+    mathematics: dict[str, tuple[str, ...]]
+    definitions: dict[str, str]
+
+    def differences(self, theorem: Bound | Inequality) -> tuple[str, ...]:
+        """Where the theorem's list of assumptions is not what its proof uses."""
+        stated, used = set(theorem.assumptions), set(self.assumptions)
+        unused = [f"{name} is assumed and not used" for name in sorted(stated - used)]
+        return (*unused, *(f"{name} is used and not assumed" for name in sorted(used - stated)))
+
+
+def ledger(proof: Proof) -> Ledger:
+    """The axioms reached from the theorem, through every proof that it rests on."""
+    uses: dict[str, list[str]] = {}
+    definitions: dict[str, str] = {}
+    for one in closure([proof]):
+        for step in one.steps:
+            place = f"{one.name}/{step.name}"
+            facts = one.facts(step)
+            for name in dict.fromkeys((*(f.axiom for f in facts if f.axiom), *step.rule.axioms)):
+                uses.setdefault(name, []).append(place)
+            definitions |= {f.key.removeprefix("definition "): f.words for f in facts if f.kind == "definition"}
+    assumed = {name: tuple(uses[name]) for name in ASSUMPTIONS if name in uses}
+    rest = {name: tuple(places) for name, places in uses.items() if name not in ASSUMPTIONS}
+    return Ledger(assumed, rest, definitions)
+
+
+def closure(proofs: Sequence[Proof]) -> tuple[Proof, ...]:
+    """The proofs and all that they rest on, each after those it uses."""
+    found: dict[str, Proof] = {}
+
+    def visit(proof: Proof) -> None:
+        for other in proof.rests_on:
+            visit(other)
+        if found.setdefault(proof.name, proof) != proof:
+            raise InputError(f"proof {proof.name}: two different proofs have that name")
+
+    for proof in proofs:
+        visit(proof)
+    return tuple(found.values())

@@ -1,0 +1,1 @@
+"""The proofs of the theorems about SGD with old gradients, one a file."""

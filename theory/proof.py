@@ -1,0 +1,208 @@
+"""A proof as a value: steps from named axioms to a theorem, each of which can be checked.
+
+A `Step` has premises (facts), a rule that turns them into hypotheses, and a conclusion. It is accepted iff
+  1. the hypotheses imply the conclusion, for all admissible values of every symbol (z3, or exact rewriting);
+  2. each sharper conclusion (a constant a few per cent smaller, term by term) is refuted by a counterexample;
+  3. each premise is needed: without it there is a counterexample. So no axiom is cited that is not used, and the
+     premises do not contradict each other.
+Counterexamples are exact numbers, verified without the solver. A step may use instances of axioms, definitions, and
+what was concluded before, in this proof or in a proof that it cites; nothing else can be written down.
+The last conclusion is the theorem: the right side of a `Bound` or an `Inequality`, term by term.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import sympy as sp
+
+from theory.axioms import Fact, axiom, definition
+from theory.bound import Bound
+from theory.inequality import Inequality
+from theory.relation import Relation, eq, ge, le, mutants, statement, with_terms
+from theory.rules import Direct, Expected, InnerWith, Instance, Integrated, NormOf, ProofError, SquareOf
+from theory.rules_over_steps import (
+    EXHAUSTIVE,
+    FROM_ONE,
+    Averaged,
+    Induction,
+    from_one,
+    split,
+    split_all,
+    split_run,
+    split_sum,
+)
+from theory.symbols import symbols
+from theory.vectors import INSTANCES, vectors
+
+__all__ = [
+    "Averaged",
+    "Direct",
+    "Expected",
+    "Fact",
+    "Induction",
+    "InnerWith",
+    "Instance",
+    "Integrated",
+    "NormOf",
+    "Proof",
+    "ProofError",
+    "Relation",
+    "SquareOf",
+    "Step",
+    "axiom",
+    "definition",
+    "eq",
+    "from_one",
+    "ge",
+    "le",
+    "mutants",
+    "split",
+    "split_all",
+    "split_run",
+    "split_sum",
+    "statement",
+    "symbols",
+    "vectors",
+    "with_terms",
+]
+
+Rule = Direct | NormOf | InnerWith | SquareOf | Integrated | Expected | Instance | Induction | Averaged
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step. name: unique in its proof; premises: facts, names of earlier steps, or proofs whose theorem is used.
+
+    mutant: a sharper conclusion that has to be refuted; only needed where the right side is 0.
+    cases: substitutions that exhaust what the symbols can be (for minima); each is checked by itself.
+    """
+
+    name: str
+    premises: tuple[Fact | str | Proof, ...]
+    conclusion: Relation
+    rule: Rule = Direct()
+    mutant: Relation | None = None
+    cases: tuple[Mapping[sp.Symbol, sp.Expr], ...] = ({},)
+    words: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.premises:
+            raise ProofError(f"step {self.name}: has no premises")
+        if len(self.premises) != len(set(self.premises)):
+            raise ProofError(f"step {self.name}: cites a premise twice")
+        if not self.mutants:
+            raise ProofError(f"step {self.name}: its right side is 0; give a mutant")
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.conclusion))
+
+    @property
+    def mutants(self) -> dict[str, Relation]:
+        """The sharper conclusions, by what was changed."""
+        own = {} if self.mutant is None else {f"{self.mutant}": self.mutant}
+        return {**mutants(self.conclusion), **own}
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Steps that end at a theorem.
+
+    theorem: the Bound or Inequality; left: the quantity that a Bound's metric names. Raises ProofError for a premise
+    that does not exist or comes later, two steps of one name, or a last conclusion that is not the theorem.
+    """
+
+    theorem: Bound | Inequality
+    steps: tuple[Step, ...]
+    left: sp.Expr | None = None
+    words: str = ""
+    _facts: dict[str, Fact] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.steps:
+            raise ProofError(f"proof of {self.name}: has no steps")
+        for step in self.steps:
+            for premise in step.premises:
+                if isinstance(premise, str) and premise not in self._facts:
+                    known = ", ".join(self._facts) or "none"
+                    raise ProofError(
+                        f"proof of {self.name}, step {step.name}: premise {premise!r} is not proved before it; "
+                        f"proved are: {known}"
+                    )
+            if step.name in self._facts:
+                raise ProofError(f"proof of {self.name}: two steps are named {step.name}")
+            self._check_cases(step)
+            scope = self._scope(step)
+            self._facts[step.name] = Fact(step.name, "step", step.conclusion, "", step.words, scope)
+        if scope != "every":
+            raise ProofError(f"proof of {self.name}: its end holds at {scope} steps only")
+        _is_theorem(self.steps[-1].conclusion, self)
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    @property
+    def name(self) -> str:
+        """The name of the theorem."""
+        return self.theorem.name
+
+    @property
+    def conclusion(self) -> Relation:
+        """The theorem as a relation."""
+        return statement(self.theorem, self.left)
+
+    def facts(self, step: Step) -> tuple[Fact, ...]:
+        """The premises of a step as facts."""
+        return tuple(self.fact(premise) for premise in step.premises)
+
+    def fact(self, premise: Fact | str | Proof) -> Fact:
+        """One premise as a fact."""
+        if isinstance(premise, Fact):
+            return premise
+        if isinstance(premise, Proof):
+            return Fact(f"theorem {premise.name}", "theorem", premise.conclusion, "", premise.theorem.title)
+        return self._facts[premise]
+
+    def _check_cases(self, step: Step) -> None:
+        """Cases have to exhaust what the symbols can be; steps are counted from 1 under error feedback only."""
+        at_y = "error-feedback" in self.theorem.assumptions
+        allowed = [*EXHAUSTIVE, *(FROM_ONE if at_y else ())]
+        for cases in (step.cases, getattr(step.rule, "cases", ())):
+            if cases not in allowed:
+                raise ProofError(f"proof of {self.name}, step {step.name}: its cases {cases} are not known to be all")
+        if getattr(step.rule, "first", 0) not in ((0, 1) if at_y else (0,)):
+            raise ProofError(f"proof of {self.name}, step {step.name}: its steps are not counted from 0")
+
+    def _scope(self, step: Step) -> str:
+        """At which steps a conclusion holds."""
+        scopes = {fact.scope for fact in self.facts(step)} - {"every"}
+        if isinstance(step.rule, Induction):
+            first = "first at y" if step.rule.first else "first"
+            for fact in self.facts(step):
+                if fact.scope not in ("every", first if fact.key in step.rule.base else "later"):
+                    raise ProofError(f"proof of {self.name}, step {step.name}: {fact.key} holds at {fact.scope} steps")
+            return "every"
+        if len(scopes) > 1 or (scopes and isinstance(step.rule, (Averaged, Instance))):
+            raise ProofError(
+                f"proof of {self.name}, step {step.name}: its premises hold at {' and '.join(sorted(scopes))} steps"
+            )
+        if isinstance(step.rule, Instance) and step.rule.name in INSTANCES:
+            return INSTANCES[step.rule.name][0]
+        return scopes.pop() if scopes else "every"
+
+    @property
+    def rests_on(self) -> tuple[Proof, ...]:
+        """The proofs whose theorems its steps use, in order."""
+        return tuple(dict.fromkeys(p for step in self.steps for p in step.premises if isinstance(p, Proof)))
+
+
+def _is_theorem(last: Relation, proof: Proof) -> None:
+    wanted = proof.conclusion
+    same = sp.expand(last.left - wanted.left) == 0 and last.sense == wanted.sense
+    mine, theirs = dict(last.terms), dict(wanted.terms)
+    if not same or sorted(mine) != sorted(theirs):
+        raise ProofError(f"proof of {proof.name}: ends at {last}, which is not the theorem {wanted}")
+    for name, term in theirs.items():
+        if sp.simplify(mine[name] - term) != 0:
+            raise ProofError(f"proof of {proof.name}: term {name} of its end is {mine[name]}, the theorem has {term}")

@@ -1,0 +1,83 @@
+"""All proofs by the name of their theorem; imported only where proofs are asked for, not by `import theory`."""
+
+from __future__ import annotations
+
+from theory.errors import InputError
+from theory.euclidean.proofs import delayed_gd
+from theory.lmo.proofs import (
+    average,
+    delay,
+    delayed,
+    descent,
+    error_feedback,
+    error_feedback_path,
+    finite,
+    momentum,
+    momentum_error,
+    shifted,
+)
+from theory.pipedream.proofs import (
+    any_delay,
+    blocks,
+    common,
+    exact,
+    polyak_lojasiewicz,
+    second_moment,
+    variance,
+    window,
+)
+from theory.pipedream.proofs import average as run_average
+from theory.pipedream.proofs import descent as block_descent
+from theory.proof import Proof
+
+PROOFS: dict[str, Proof] = {
+    proof.name: proof
+    for proof in (
+        descent.PROOF,
+        delay.PROOF,
+        momentum_error.PROOF,
+        average.PROOF,
+        delayed.PROOF,
+        shifted.PROOF,
+        momentum.PROOF,
+        finite.PROOF,
+        descent.PROOF_AT_Y,
+        error_feedback_path.DELAY,
+        error_feedback_path.MOMENTUM_ERROR,
+        error_feedback_path.AVERAGE,
+        error_feedback.AT_Y,
+        error_feedback.AT_X,
+        error_feedback.ANY_DELAY,
+        block_descent.PROOF,
+        block_descent.FULL,
+        block_descent.EXACT_PROOF,
+        run_average.PROOF,
+        run_average.FULL,
+        run_average.EXACT,
+        window.PROOF,
+        common.WINDOWS_ANY,
+        blocks.WINDOWS,
+        variance.WINDOWS,
+        exact.WINDOWS,
+        any_delay.PAPER,
+        any_delay.A,
+        any_delay.C,
+        second_moment.PROOF,
+        blocks.PROOF,
+        variance.PROOF,
+        variance.SPLIT,
+        polyak_lojasiewicz.PROOF,
+        polyak_lojasiewicz.COUNTED,
+        exact.PROOF,
+        exact.AGE,
+        exact.SPLIT,
+        delayed_gd.PROOF,
+    )
+}
+
+
+def get_proof(name: str) -> Proof:
+    """The proof of that name. Raises InputError listing the known names."""
+    if name not in PROOFS:
+        raise InputError(f"unknown proof {name!r}; known: {', '.join(PROOFS)}")
+    return PROOFS[name]

@@ -1,0 +1,184 @@
+"""The rules over the steps of a run: induction, and the average of a relation over K steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import sympy as sp
+
+from theory.checkers.algebra import is_zero, spot_zero
+from theory.checkers.flatten import Flattener
+from theory.relation import Relation
+from theory.rules import ProofError, check_affine
+from theory.symbols import symbols
+from theory.vectors import CONSTANT
+
+
+@dataclass(frozen=True)
+class Induction:
+    """Over steps: what holds at the first one and is handed on from each to the next holds at every one.
+
+    before: quantity at the step before -> the same at this step; varying: other quantities that differ from step to
+    step; base: keys of the premises that are used at the first step, the others are used at later steps; index: the
+    quantity that counts the steps, from `first`; cases: substitutions that exhaust the later steps, the default is
+    index = first + 1 + i. Constants are the same at every step.
+    """
+
+    before: Mapping[str, str]
+    base: tuple[str, ...]
+    varying: tuple[str, ...] = ()
+    index: str = "k"
+    first: int = 0
+    cases: tuple[Mapping[sp.Symbol, sp.Expr], ...] = ()
+    axioms: tuple[str, ...] = ("constant-step",)
+
+    def apply(self, relation: Relation) -> Relation:
+        """The facts as they are; `theory.checkers.induction` puts them together."""
+        return relation
+
+    @property
+    def later(self) -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
+        """The cases of the step from one index to the next."""
+        return self.cases or ({symbols(self.index)[0]: COUNTED + self.first + 1},)
+
+    def check(self, relations: Iterable[Relation], conclusion: Relation) -> None:
+        """Refuse (ProofError) symbols of which nothing says whether they differ from step to step."""
+        now = set(self.before.values())
+        known = {*self.before, *now, *self.varying, self.index, *CONSTANT}
+        for relation in relations:
+            strange = {s.name for s in relation.difference.free_symbols} - known
+            if strange:
+                raise ProofError(f"fact {relation}: {min(strange)} is neither constant nor said to vary")
+        strange = {s.name for s in conclusion.difference.free_symbols} - {*now, self.index, *CONSTANT}
+        if strange:
+            raise ProofError(f"conclusion {conclusion}: {min(strange)} may not occur in what is handed on")
+
+    def previous(self, conclusion: Relation) -> Relation:
+        """The conclusion at the step before."""
+        back = {symbols(now)[0]: symbols(before)[0] for before, now in self.before.items()}
+        index = symbols(self.index)[0]
+        return conclusion.subs({**back, index: index - 1})
+
+
+COUNTED = sp.Symbol("i", integer=True, nonnegative=True)
+SUMMED = sp.Symbol("n_", integer=True, nonnegative=True)
+COUNTED_TOO = sp.Symbol("j_", integer=True, nonnegative=True)
+
+
+# What exhausts the values of symbols; a step may use no other cases. Those from k = 1 on are for error feedback.
+EXHAUSTIVE: list[tuple[Mapping[sp.Symbol, sp.Expr], ...]] = [(), ({},)]
+FROM_ONE: list[tuple[Mapping[sp.Symbol, sp.Expr], ...]] = []
+
+
+def split() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
+    """The later steps k > 0 in two cases: k <= tau, and k > tau."""
+    k, tau = symbols("k tau")
+    early = {tau: COUNTED + COUNTED_TOO + 1, k: COUNTED + 1}
+    return early, {k: tau + COUNTED + 1}
+
+
+def split_sum() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
+    """The step from a sum of n to one of n + 1 terms in two cases: n < tau, and n >= tau."""
+    tau = symbols("tau")[0]
+    return {tau: SUMMED + COUNTED + 1}, {SUMMED: tau + COUNTED}
+
+
+def split_run() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
+    """All runs of K steps in two cases: K <= tau, and K > tau."""
+    tau, K = symbols("tau K")
+    return {tau: K + COUNTED}, {K: tau + COUNTED + 1}
+
+
+def from_one() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
+    """All steps k >= 1: those at which the virtual iterate of error feedback is looked at."""
+    return ({symbols("k")[0]: COUNTED + 1},)
+
+
+def split_all() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
+    """All steps k >= 0 in two cases: k <= tau, and k > tau."""
+    k, tau = symbols("k tau")
+    return {tau: k + COUNTED}, {k: tau + COUNTED + 1}
+
+
+EXHAUSTIVE += [split(), split_sum(), split_all(), split_run()]
+FROM_ONE += [from_one()]
+
+
+@dataclass(frozen=True)
+class Averaged:
+    """(1/K) times the sum over K steps k = first, first + 1, ... of a relation that holds at each.
+
+    means: quantity of a step -> quantity that is its average; telescoping: (now, next, at the first step, after the
+    last); sums: g(k) -> closed form G(K) of sum_{i<K} g(first + i), checked here: G(0) = 0 and
+    G(K+1) - G(K) = g(first + K) identically; cases: substitutions that exhaust the symbols, for that check.
+    Coefficients may not depend on k: the step size and alpha are constant.
+    """
+
+    means: Mapping[str, str]
+    telescoping: tuple[tuple[str, str, str, str], ...] = ()
+    sums: Mapping[sp.Expr, sp.Expr] = field(default_factory=dict)
+    first: int = 0
+    cases: tuple[Mapping[sp.Symbol, sp.Expr], ...] = ({},)
+    axioms: tuple[str, ...] = ("constant-step", "finite-sum")
+
+    def apply(self, relation: Relation) -> Relation:
+        """What the rule makes of one fact."""
+        k, K = symbols("k K")
+        averages = {symbols(a)[0]: symbols(b)[0] for a, b in self.means.items()}
+        pairs = [symbols(" ".join(names)) for names in self.telescoping]
+        varying = set(averages).union(*({now, after} for now, after, _, _ in pairs))
+        check_affine(relation, varying)
+        rest, result = sp.expand(relation.difference), sp.Integer(0)
+        slopes = {v: rest.coeff(v) for v in varying}
+        for v, slope in slopes.items():
+            if slope.has(k):
+                raise ProofError(f"fact {relation}: the coefficient of {v} changes with k")
+            rest = sp.expand(rest - slope * v)
+        for v, mean in averages.items():
+            result += slopes[v] * mean
+        for now, after, first, last in pairs:
+            left_over = sp.expand(slopes[now] + slopes[after])
+            if left_over != 0 and after not in averages:
+                raise ProofError(f"fact {relation}: {now} and {after} do not telescope")
+            # slopes (-c, c + left_over): c (after - now) telescopes, the rest is an average of `after`
+            result += -slopes[now] * (last - first) / K
+            if after in averages:
+                result += left_over * averages[after] - slopes[after] * averages[after]
+        strange = {s.name for s in rest.free_symbols} - set(CONSTANT) - {"k"}
+        if strange:
+            raise ProofError(f"fact {relation}: nothing says what {min(strange)} adds up to")
+        return Relation(result + self._rest(relation, rest) / K, relation.sense, sp.Integer(0))
+
+    def _rest(self, relation: Relation, rest: sp.Expr) -> sp.Expr:
+        """Sum over k of what does not vary but for k."""
+        k, K = symbols("k K")
+        total: sp.Expr = sp.Integer(0)
+        for g, G in self.sums.items():
+            self._check_sum(g, G)
+            whole = sp.expand(rest + g) == 0
+            by = sp.Integer(-1) if whole else _slope(rest, g, k)
+            total += by * G
+            rest = sp.Integer(0) if whole else rest - by * g
+        if rest.has(k):
+            if not is_zero(rest - rest.subs(k, 0)):
+                raise ProofError(f"fact {relation}: no closed form is given for the sum over k of {rest}")
+            rest = rest.subs(k, 0)
+        return total + rest * K
+
+    def _check_sum(self, g: sp.Expr, G: sp.Expr) -> None:
+        k, K = symbols("k K")
+        at_zero = G.subs(K, 0)
+        growth = G.subs(K, SUMMED + 1) - G.subs(K, SUMMED) - g.subs(k, SUMMED + self.first)
+        if not is_zero(at_zero) or not is_zero(growth, self.cases) or not spot_zero(growth):
+            raise ProofError(f"sum over k of {g}: is not {G}")
+
+
+def _slope(rest: sp.Expr, g: sp.Expr, k: sp.Symbol) -> sp.Expr:
+    """c such that rest - c g has one power of k less; 0 where g does not occur."""
+    flatten = Flattener()
+    flat_g, flat_rest = flatten(g), flatten(rest)
+    moving = [atom for (_, exponent), atom in flatten.powers.items() if exponent.has(k)] + [k]
+    atom = next(a for a in moving if flat_g.has(a))
+    by = sp.cancel(sp.diff(flat_rest, atom) / sp.diff(flat_g, atom))
+    return sp.Integer(0) if any(by.has(a) for a in moving) else by

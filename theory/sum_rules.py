@@ -1,0 +1,40 @@
+"""A rule of proofs: what holds in every block of a vector, added up over the blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import sympy as sp
+
+from theory.relation import Relation
+from theory.rules import Direct, ProofError, check_affine
+from theory.sgd_quantities import BLOCKWISE
+from theory.symbols import symbols
+
+
+@dataclass(frozen=True)
+class Summed(Direct):
+    """The sum over the S blocks of a relation that holds in each.
+
+    wholes: quantity of a block -> the quantity that is its sum over the blocks; what is the same in every block counts
+    S times. Coefficients may not differ between blocks.
+    """
+
+    wholes: Mapping[str, str] = field(default_factory=dict)
+    axioms: tuple[str, ...] = ("finite-sum", "inner-product")
+
+    def apply(self, relation: Relation) -> Relation:
+        """What the rule makes of one fact."""
+        parts = {symbols(block)[0]: symbols(whole)[0] for block, whole in self.wholes.items()}
+        check_affine(relation, set(parts))
+        rest, total = sp.expand(relation.difference), sp.Integer(0)
+        for block, whole in parts.items():
+            slope = rest.coeff(block)
+            total += slope * whole
+            rest = sp.expand(rest - slope * block)
+        strange = {s.name.removeprefix("E_") for s in (rest + total).free_symbols} & BLOCKWISE
+        if strange:
+            raise ProofError(f"fact {relation}: nothing says what {min(strange)} adds up to over the blocks")
+        (stages,) = symbols("S")
+        return Relation(total + stages * rest, relation.sense, sp.Integer(0))
