@@ -14,6 +14,7 @@ import numpy as np
 import sympy as sp
 
 from theory.errors import InputError
+from theory.functions import NUMPY
 from theory.symbols import QUANTITIES, latex_names, number_text
 
 
@@ -48,7 +49,7 @@ def checked_values(names: tuple[str, ...], values: Mapping[str, object], owner: 
 
 @cache
 def _compiled(expression: sp.Expr, names: tuple[str, ...]) -> Callable[..., object]:
-    return sp.lambdify([QUANTITIES[name].symbol for name in names], expression, modules="numpy")
+    return sp.lambdify([QUANTITIES[name].symbol for name in names], expression, modules=[NUMPY, "numpy"])
 
 
 def _once(array: np.ndarray) -> np.ndarray | np.float64:
