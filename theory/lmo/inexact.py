@@ -12,7 +12,8 @@ N as there.
 
 Proof: f(x_{k+1}) <= f(x_k) - eta <grad f(x_k), d_k> + L eta^2 r_hi^2/2 and
 <grad f(x_k), d_k> >= <m, d_k> - r_hi dn(e_k) >= r_lo dn(m) - r_hi dn(e_k), then
-dn(m) >= dn(grad f(y)) - dn(m - grad f(y)) at y = x_k, x_{(k-tau)+}, x_{(k-s)+}; Lemma C with steps of norm eta r_hi. Divide by r_lo eta K.
+dn(m) >= dn(grad f(y)) - dn(m - grad f(y)) at y = x_k, x_{(k-tau)+}, x_{(k-s)+}; Lemma C with steps of norm eta r_hi.
+Divide by r_lo eta K.
 Checked by tests/theory/test_inexact.py and test_lmo_variants_on_runs.py.
 """
 

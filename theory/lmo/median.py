@@ -6,7 +6,8 @@ With A = i + tau the age of a gradient inside the momentum, P(i) = a (1-a)^i (`a
 s = 0 is Theorem 1, s = tau Theorem 1s. Left out, s is the median of A: no other s gives a smaller right side. For small
 a the factor of L eta falls from 2/a to (1 + ln 2)/a.
 
-Proof: with y = x_{(k-s)+}, <grad f(x_k), d_k> >= dn(m) - dn(m - grad f(x_k)), dn(m) >= dn(grad f(y)) - dn(m - grad f(y)).
+Proof: with y = x_{(k-s)+}, <grad f(x_k), d_k> >= dn(m) - dn(m - grad f(x_k)) and
+dn(m) >= dn(grad f(y)) - dn(m - grad f(y)).
 The first error is Lemma C. In the second a gradient of age A lies at most |A - s| steps from x_{(k-s)+}, as clipping
 indices at 0 brings points closer; what is left of m_0 is as far from grad f(x_0) as E0, and the tail of the law,
 i > k, stands for x_0. The terms: `momentum_lag` and `delay` come from the first error, `reference` from the second.

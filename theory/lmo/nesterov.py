@@ -7,7 +7,7 @@ both of the age law P(0) = a (2-a), P(i) = a (1-a)^{i+1} (`age`). The lag falls 
 
 Proof: Lemma C for (1-a) m_{k+1} + a g_k = sum_i P(i) g(x_{(k-i-tau)+}) + (1-a)^{k+2} m_0, with orthogonal
 martingale noise; the rest is the proof of the theorem.
-Checked by tests/theory/test_nesterov.py, test_age.py and test_lmo_variants_on_runs.py.
+Checked by tests/theory/test_inexact.py, test_age.py and test_lmo_variants_on_runs.py.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ sqrt(mu) rho sigma -> sqrt(2 mu) sqrt(rho^2 sigma^2 + 8 (L eta)^2), mu = alpha. 
 
 Where it differs: without noise its delay costs 4 sqrt(a) L eta per momentum error, ours 2 L eta (steps are 2 eta long).
 The reported one falls below ours for a < 1/4 and vanishes with a; but a bias does not average down: on a run whose
-steps all go one way the delay alone displaces the momentum by exactly L times a step, for every a (Lemma C is attained).
+steps all go one way the delay alone displaces the momentum by L times a step, for every a (Lemma C is attained).
 The reported theorem may still hold for f(x_K), by an argument that its summary does not show; what the run refutes is
 the momentum error that its term suggests.
 Checked by tests/theory/test_star_convex.py.

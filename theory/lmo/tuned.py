@@ -7,8 +7,8 @@ Relative price of the delay, of the part that eta tunes: sqrt(1 + c tau/(1/2 + 2
 Small a: C = (2 L/a)(1 + a (c tau/2 - 3/4)) exactly. With A = 2 sqrt(2 Delta0 L/K), B = sqrt(2) rho sigma the
 leading part is A/sqrt(a) + B sqrt(a), least at a* = A/B, value 2 sqrt(A B) = O(K^{-1/4}). Put in (a valid choice,
 optimal to leading order; a* <= 1 is the condition) it is delayed-lmo-tuned-both. There the start is
-2 E0 B/(A K) = O(K^{-1/2}) and the delay (c tau/4) A^{3/2}/sqrt(B) = O(K^{-3/4}): relative to the value a* c tau/8, that is
-a* tau/4 for Theorem 1 (`theory.expansion` derives these orders).
+2 E0 B/(A K) = O(K^{-1/2}) and the delay (c tau/4) A^{3/2}/sqrt(B) = O(K^{-3/4}): relative to the value a* c tau/8,
+that is a* tau/4 for Theorem 1 (`theory.expansion` derives these orders).
 Checked by tests/theory/test_tuned.py.
 """
 
