@@ -40,7 +40,10 @@ class Order:
 
     def latex(self) -> str:
         """coefficient K^{power}."""
-        return f"{latex_of(self.coefficient)} \\, K^{{{sp.sstr(self.power)}}}"
+        text = latex_of(self.coefficient)
+        if self.coefficient.is_Add:
+            text = rf"\left({text}\right)"
+        return rf"{text} \, K^{{{sp.sstr(self.power)}}}"
 
 
 @dataclass(frozen=True)
@@ -136,7 +139,7 @@ def _at_step(term: sp.Expr, x: sp.Symbol, best: sp.Expr, small: dict[sp.Symbol, 
     return term.subs(small).subs(x, best)
 
 
-def _leading(expression: sp.Expr, u0: sp.Expr) -> Order | None:
+def _leading(expression: sp.Expr, u0: sp.Expr) -> Order:
     """The lowest power of t of an expression, as a power of K."""
     coefficient, power = sp.simplify(expression).as_leading_term(t).as_coeff_exponent(t)
     return Order(-sp.Rational(power) / 4, sp.simplify(coefficient.subs(u, u0)))

@@ -9,28 +9,23 @@ stationary there unless an end of the domain or a condition stops it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import sympy as sp
-from scipy.optimize import minimize_scalar
 
 from theory.admissible import Interval, admissible
 from theory.errors import InputError
-from theory.evaluation import compiled, free_names
-from theory.symbols import QUANTITIES, number_text
+from theory.search import GRID, falls, function_of, search
+from theory.symbols import QUANTITIES
 
 if TYPE_CHECKING:
     from theory.bound import Bound
 
 STEPS = ("eta", "gamma")  # symbols in which a bound may be A/x + B + C x
-GRID = 601
-FARTHEST = 1e12  # the grid of an unbounded symbol goes from 1/FARTHEST to FARTHEST
-NEAREST = 1e-6  # that of one in (0, 1] starts here
-HUGE = 1e300  # stands for infinity where it must be compared and subtracted
-FLAT = 1e-6  # largest |d ln value / d ln x| that counts as stationary: central differences of step 1e-4
+
 
 
 @dataclass(frozen=True)
@@ -123,15 +118,15 @@ def _minimise(bound: Bound, names: tuple[str, ...], fixed: Mapping[str, float]) 
     if stops:
         raise InputError(f"bound {bound.name}: {sp.sstr(stops[0])} holds {step} or {other}: tune one at a time")
     A, B, C = parts
-    coefficients = [_function(bound, part, other, fixed) for part in parts]
+    coefficients = [function_of(bound, part, other, fixed) for part in parts]
 
     def at_best_step(points: np.ndarray) -> np.ndarray:
         a, b, c = (part(points) for part in coefficients)
         if not (np.all(a > 0) and np.all(c > 0)):
-            raise InputError(_falls(bound, step, bool(np.all(a > 0))))
+            raise InputError(falls(bound, step, bool(np.all(a > 0))))
         return b + 2 * np.sqrt(a * c)
 
-    best, check, limited = _search(bound, other, at_best_step, (_domain(other),))
+    best, check, limited = search(bound, other, at_best_step, (_domain(other),))
     a, _, c = (float(part(np.array([best]))[0]) for part in coefficients)
     at = {step: math.sqrt(a / c), other: best}
     formula = {step: sp.sqrt(A / C), "value": B + 2 * sp.sqrt(A * C)}
@@ -149,12 +144,12 @@ def _one(
     if not intervals:
         raise InputError(f"bound {bound.name}: no {name} fulfils its conditions at these values")
     if parts is None:
-        best, check, limited = _search(bound, name, _function(bound, total, name, fixed), intervals)
+        best, check, limited = search(bound, name, function_of(bound, total, name, fixed), intervals)
         return _result(bound, {name: best}, fixed, "numeric", check, _stop(bound, name, best, intervals) or limited, {})
-    a, _, c = (float(_function(bound, part, name, fixed)(np.ones(1))[0]) for part in parts)
+    a, _, c = (float(function_of(bound, part, name, fixed)(np.ones(1))[0]) for part in parts)
     free = all(math.isinf(i.high) for i in intervals)
     if a < 0 or c < 0 or a == 0 or (c == 0 and free):
-        raise InputError(_falls(bound, name, a > 0))
+        raise InputError(falls(bound, name, a > 0))
     best = math.sqrt(a / c) if c else math.inf
     limited = None
     if not any(interval.contains(best) for interval in intervals):
@@ -185,75 +180,6 @@ def _result(
     return Tuned(bound.name, sum(numbers.values()), at, numbers, method, check, limited, formula, None, None)
 
 
-def _function(
-    bound: Bound, expression: sp.Expr, name: str, fixed: Mapping[str, float]
-) -> Callable[[np.ndarray], np.ndarray]:
-    """The expression as a function of one symbol; what is not finite is HUGE."""
-    names = free_names(expression)
-    function = compiled(expression, names)
-
-    def evaluate(points: np.ndarray) -> np.ndarray:
-        arguments = [points if n == name else np.full(points.shape, fixed[n]) for n in names]
-        with np.errstate(all="ignore"):
-            out = np.broadcast_to(np.asarray(function(*arguments), dtype=float), points.shape)
-        return np.where(np.isfinite(out), out, HUGE)
-
-    return evaluate
-
-
-def _search(
-    bound: Bound, name: str, value: Callable[[np.ndarray], np.ndarray], intervals: tuple[Interval, ...]
-) -> tuple[float, str, str | None]:
-    """(minimiser, what was checked, the end that stops it) of a function of one symbol over intervals."""
-    pieces = [np.linspace(0, 1, GRID) for _ in intervals]
-    grids = [_scale(interval, piece) for interval, piece in zip(intervals, pieces, strict=True)]
-    best, low, end = math.nan, math.inf, None
-    for interval, grid in zip(intervals, grids, strict=True):
-        heights = value(grid)
-        if np.ptp(heights) == 0:
-            raise InputError(f"bound {bound.name}: does not depend on {name} at these values")
-        inner = [i for i in range(1, GRID - 1) if heights[i] <= min(heights[i - 1], heights[i + 1])]
-        candidates = [(float(heights[i]), float(grid[i]), i) for i in (0, GRID - 1)]
-        for i in sorted(inner, key=lambda i: heights[i])[:5]:
-            found = minimize_scalar(
-                lambda u: float(value(np.array([math.exp(u)]))[0]),
-                bounds=(math.log(grid[i - 1]), math.log(grid[i + 1])),
-                method="bounded",
-                options={"xatol": 1e-12},
-            )
-            candidates.append(min((float(found.fun), math.exp(found.x), i), (float(heights[i]), float(grid[i]), i)))
-        height, point, i = min(candidates)
-        if height < low:
-            low, best = height, point
-            end = (interval, "high") if i == GRID - 1 else (interval, "low") if i == 0 else None
-    if low >= HUGE:
-        raise InputError(f"bound {bound.name}: not a finite number for any {name}")
-    if end is not None:
-        interval, side = end
-        reached = math.isfinite(interval.high) and not interval.open_high if side == "high" else not interval.open_low
-        if not reached or best == 0:
-            raise InputError(_falls(bound, name, side == "high"))
-        checked = sum(len(grid) for grid in grids)
-        return best, f"no lower point among {checked} of the grid", f"{name} {'<=' if side == 'high' else '>='} " + (
-            number_text(best)
-        )
-    up, down = value(np.array([best * math.exp(1e-4)]))[0], value(np.array([best * math.exp(-1e-4)]))[0]
-    slope = abs(up - down) / 2e-4 / low
-    kink = up >= low and down >= low  # a choice of whole numbers may leave a corner at the minimum
-    if any(np.any(value(grid) < low * (1 - 1e-12)) for grid in grids) or (slope > FLAT and not kink):
-        raise InputError(f"bound {bound.name}: no minimum was found for {name}: slope {slope:.1e} at {best!r}")
-    return best, f"no lower point among {sum(map(len, grids))} of the grid; slope {slope:.0e} there", None
-
-
-def _scale(interval: Interval, unit: np.ndarray) -> np.ndarray:
-    """Points of an interval, evenly spaced in the logarithm."""
-    high = min(interval.high, FARTHEST)
-    low = max(interval.low, NEAREST if high == 1 else min(1.0, high) / FARTHEST)
-    grid = np.exp(math.log(low) + unit * (math.log(high) - math.log(low)))
-    grid[-1] = math.nextafter(high, 0) if interval.open_high else high
-    return grid
-
-
 def _domain(name: str) -> Interval:
     domain = QUANTITIES[name].domain
     return Interval(domain.low, domain.high, domain.open_low, domain.open_high)
@@ -275,11 +201,6 @@ def _stop(bound: Bound, name: str, best: float, intervals: tuple[Interval, ...])
     return (_conditions(bound, name) or None) if at_end else None
 
 
-def _falls(bound: Bound, name: str, upwards: bool) -> str:
-    way = "grows" if upwards else "shrinks"
-    return f"bound {bound.name}: has no smallest value in {name} at these values: it keeps falling as {name} {way}"
-
-
 def _price(bound: Bound, names: tuple[str, ...], fixed: Mapping[str, float], result: Tuned) -> float | None:
     """sqrt(A C) with the delay over sqrt(A C) without, minus 1."""
     step = names[0]
@@ -288,8 +209,8 @@ def _price(bound: Bound, names: tuple[str, ...], fixed: Mapping[str, float], res
     parts = split(_total(bound, fixed), QUANTITIES[step].symbol)
     assert parts is not None  # it has a formula
     product, one = parts[0] * parts[2], np.ones(1)
-    with_delay = float(_function(bound, product, step, fixed)(one)[0])
-    without = float(_function(bound, product, step, {**fixed, "tau": 0.0})(one)[0])
+    with_delay = float(function_of(bound, product, step, fixed)(one)[0])
+    without = float(function_of(bound, product, step, {**fixed, "tau": 0.0})(one)[0])
     return math.sqrt(with_delay / without) - 1
 
 
