@@ -93,7 +93,7 @@ def test_terms_lists_and_latex(capsys: pytest.CaptureFixture[str]) -> None:
         (["delayed-lmo", "--compare", "delayed-lmo", "kovalev"], ["'delayed-lmo'", "one too many"]),
         (["--compare", "delayed-lmo", "kovalev", "--set", "zeta=1"], ["'zeta'"]),
         (["delayed-lmo-finite", "--tune", "alpha", "--latex", "--set", *VALUES[:2], *VALUES[3:]], ["no closed form"]),
-        (["pipedream-exact", "--set", "S=16", "M=9", "L=1", "sigma=1", "Delta0=1", "gamma=1"], ["gamma must be <= 0.04"]),
+        (["pipedream-exact", "--set", "S=16", "M=9", "L=1", "sigma=1", "Delta0=1", "gamma=1"], ["gamma must"]),
     ],
 )
 def test_refusals(words: list[str], said: list[str], capsys: pytest.CaptureFixture[str]) -> None:
