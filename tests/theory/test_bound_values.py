@@ -15,7 +15,8 @@ from theory.symbols import symbols
 
 GENERIC = dict(
     L=1.7, eta=0.02, alpha=0.3, tau=2, sigma=20.0, rho=1.4, Delta0=2.5, K=37, E0=1.1, dbar=0.8, Delta1=2.2, gamma=0.03
-) | dict(S=3, M=41, H=4, delta_max=7, theta=1.6, G=1.3, B=2.1, mu=0.4, age=1.2, s=5, b=0.2, r=0.7, r_lo=0.8, r_hi=1.1)
+) | dict(S=3, M=41, H=4, delta_max=7, theta=1.6, G=1.3, B=2.1, mu=0.4, block_age=1.2)
+GENERIC |= dict(s=5, b=0.2, r=0.7, r_lo=0.8, r_hi=1.1)
 
 
 def generic(bound: Bound) -> dict:

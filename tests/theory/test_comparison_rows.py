@@ -47,7 +47,8 @@ def test_every_judgement_holds_at_random_values():
                     values = dict(eta=rng.uniform(0.01, 1), alpha=rng.uniform(0.01, 1), L=rng.uniform(0, 2))
                     values |= dict(tau=int(rng.integers(0, 5)), sigma=30.0, rho=1.5, Delta0=0.7, E0=0.6, K=50, dbar=1)
                     values |= dict(b=0.3, r=0.4, s=3, r_lo=0.8, r_hi=1.1)
-                    values |= dict(gamma=0.02, S=4, delta_max=9, G=1.1, B=1.4, mu=0.3, theta=1.2, sigma_b=0.3, age=1)
+                    values |= dict(gamma=0.02, S=4, delta_max=9, G=1.1, B=1.4, mu=0.3, theta=1.2)
+                    values |= dict(sigma_b=0.3, block_age=1)
                     try:
                         one, two = (
                             b.evaluate_terms(**{n: values[n] for n in b.symbols}) for b in (first, second)
