@@ -1,0 +1,29 @@
+"""The proofs of Theorem 1i: every step follows, every constant is needed, every axiom is used."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("z3")
+
+from theory.checkers.check import check_all  # noqa: E402
+from theory.lmo.proofs import inexact  # noqa: E402
+
+PROOFS = (inexact.AT_X, inexact.SHIFTED, inexact.MOMENTUM)
+
+
+@pytest.fixture(scope="module")
+def results():
+    return check_all(PROOFS)
+
+
+@pytest.mark.mutation
+@pytest.mark.parametrize("proof", PROOFS, ids=lambda proof: proof.name)
+def test_proved_with_every_constant_needed(proof, results):
+    result = results[proof.name]
+    assert result.proved, result.reason
+    last = result.steps[-1]
+    assert len(last.mutants) == len(proof.theorem.terms)
+    assert all(values is not None for step in result.steps for values in step.mutants.values())
+    assert all(values is not None for step in result.steps for values in step.premises.values())
+    assert {axiom for step in result.steps for axiom in step.axioms} >= set(proof.theorem.assumptions)
