@@ -12,6 +12,7 @@ from dataclasses import replace
 import sympy as sp
 
 import theory.lmo.inexact_axioms  # noqa: F401  (registers the schemas)
+from theory.axioms import Fact
 from theory.lmo.inexact import INEXACT
 from theory.lmo.inexact_axioms import longest, r_hi, r_lo
 from theory.lmo.proofs import delay, delayed, descent, momentum_error, shifted
@@ -163,7 +164,7 @@ def _averaged(
 
 def _proof(form: str, steps: tuple[Step, ...], measured: str, last: tuple[str, ...]) -> Proof:
     (left,) = symbols(f"E_mean_{measured}")
-    premises = ("average in expectation", *last, definition("longest step"))
+    premises: tuple[Fact | str, ...] = ("average in expectation", *last, definition("longest step"))
     end = Step("theorem", premises, statement(INEXACT[form], left))
     return Proof(INEXACT[form], (*PATH, *steps, end), left=left)
 
