@@ -16,6 +16,7 @@ from theory.lmo.proofs import (
     momentum,
     momentum_error,
     shifted,
+    tuned,
 )
 from theory.pipedream.proofs import (
     any_delay,
@@ -45,6 +46,8 @@ PROOFS: dict[str, Proof] = {
         inexact.AT_X,
         inexact.SHIFTED,
         inexact.MOMENTUM,
+        tuned.CLASSICAL,
+        tuned.SHIFTED,
         descent.PROOF_AT_Y,
         error_feedback_path.DELAY,
         error_feedback_path.MOMENTUM_ERROR,

@@ -16,7 +16,7 @@ dn(m) >= dn(grad f(y)) - dn(m - grad f(y)) at y = x_k, x_{(k-tau)+}, x_{(k-s)+};
 Divide by r_lo eta K.
 r_lo and r_hi bound every run of the expectation; what is measured on one noisy run is of that run.
 The first two and the last have a machine-checked proof (`proofs/inexact`).
-Checked by tests/theory/test_inexact.py, test_inexact_proof.py and test_lmo_variants_on_runs.py.
+Checked by tests/theory/test_inexact.py, test_lmo_variant_proofs.py and test_lmo_variants_on_runs.py.
 """
 
 from __future__ import annotations

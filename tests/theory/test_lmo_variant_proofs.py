@@ -1,4 +1,4 @@
-"""The proofs of Theorem 1i: every step follows, every constant is needed, every axiom is used."""
+"""The proofs of Theorem 1i and of the tuned corollaries: every step follows, every constant is needed, every axiom is used."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import pytest
 pytest.importorskip("z3")
 
 from theory.checkers.check import check_all  # noqa: E402
-from theory.lmo.proofs import inexact  # noqa: E402
+from theory.lmo.proofs import inexact, tuned  # noqa: E402
 
-PROOFS = (inexact.AT_X, inexact.SHIFTED, inexact.MOMENTUM)
+PROOFS = (inexact.AT_X, inexact.SHIFTED, inexact.MOMENTUM, tuned.CLASSICAL, tuned.SHIFTED)
 
 
 @pytest.fixture(scope="module")
@@ -26,4 +26,10 @@ def test_proved_with_every_constant_needed(proof, results):
     assert len(last.mutants) == len(proof.theorem.terms)
     assert all(values is not None for step in result.steps for values in step.mutants.values())
     assert all(values is not None for step in result.steps for values in step.premises.values())
-    assert {axiom for step in result.steps for axiom in step.axioms} >= set(proof.theorem.assumptions)
+    used = {axiom for name in (proof.name, *closure_of(proof)) for step in results[name].steps for axiom in step.axioms}
+    assert used >= set(proof.theorem.assumptions)
+
+
+def closure_of(proof):
+    """Names of the proofs that a proof rests on, all the way down."""
+    return [name for other in proof.rests_on for name in (other.name, *closure_of(other))]
