@@ -1,4 +1,4 @@
-"""The proofs of Theorem 1i and of the tuned corollaries: every step follows, every constant is needed, every axiom is used."""
+"""Proofs of Theorem 1i and of the tuned corollaries: every step follows, every constant and axiom is needed."""
 
 from __future__ import annotations
 
