@@ -44,7 +44,7 @@ def test_every_step_is_proved(results, name):
         assert step.proved and step.mutants and step.premises, step.name
 
 
-#: Proved in the docstring and held against runs (tests/theory/test_*_runs.py, test_star_convex.py); no proof as a value yet.
+#: Proved in the docstring and held against runs (tests/theory/test_*_runs.py, test_star_convex.py), not yet as a value.
 IN_WORDS = {"delayed-gd-finite", "local-sgd-counted", "local-sgd-variance", "star-convex", "star-convex-finite"}
 IN_WORDS |= {"delayed-lmo-tuned-both", *(name for name in BOUNDS if name.endswith("-median") or "nesterov" in name)}
 
