@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy as sp
 from sympy.core.relational import Relational
 
+from theory.admissible import Interval, admissible, refusal
 from theory.assumptions import check_assumptions
 from theory.errors import InputError
 from theory.evaluation import checked_values, evaluate_expression, free_names, latex_of
-from theory.symbols import QUANTITIES, UNITS, number_text
+from theory.symbols import QUANTITIES, UNITS
+
+if TYPE_CHECKING:
+    from theory.comparison import Comparison
+    from theory.expansion import Expansion
+    from theory.tuning import Tuned
 
 TERM_NAMES: dict[str, str] = {  # in the order in which they are printed
     "initial": "what the start costs: the objective's initial gap",
@@ -19,6 +27,7 @@ TERM_NAMES: dict[str, str] = {  # in the order in which they are printed
     "momentum_lag": "age of the gradients inside the momentum",
     "delay": "age of a gradient when it arrives",
     "drift": "how far the replicas part between two averages",
+    "reference": "from the gradients inside the momentum to the one that is measured",
     "return": "from the virtual iterate back to the weights",
     "noise": "sampling noise of the gradients",
     "start": "error of the first momentum",
@@ -35,7 +44,8 @@ class Bound:
     name: key; title: one line; terms: name (of TERM_NAMES) -> sympy expression in symbols of theory.symbols;
     assumptions: names of theory.assumptions; conditions: sympy relations a run's constants must fulfil;
     metric: LaTeX of the left side; unit: its unit, a key of theory.symbols.UNITS; kind: one of KINDS; origin:
-    one of ORIGINS; reference: where it is stated.
+    one of ORIGINS; reference: where it is stated; optional: symbols that may be left out, and the best choice,
+    which is taken then.
     Raises InputError when constructed with anything else.
     """
 
@@ -49,6 +59,7 @@ class Bound:
     origin: str = "derived here"
     conditions: tuple[Relational, ...] = field(default=())
     unit: str = "f/x"
+    optional: dict[str, sp.Expr] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.terms:
@@ -72,7 +83,14 @@ class Bound:
         check_assumptions(self.assumptions, f"bound {self.name}")
         ordered = {term: sp.sympify(self.terms[term]) for term in TERM_NAMES if term in self.terms}
         object.__setattr__(self, "terms", ordered)
-        free_names(*ordered.values(), *self.conditions)  # refuses foreign symbols
+        object.__setattr__(self, "optional", {n: sp.sympify(best) for n, best in self.optional.items()})
+        names = free_names(*ordered.values(), *self.conditions)  # refuses foreign symbols
+        for name, best in self.optional.items():
+            extra = [other for other in free_names(best) if other not in names or other in self.optional]
+            if name not in names or extra:
+                raise InputError(
+                    f"bound {self.name}: optional {name} = {best} is not a choice among {', '.join(names)}"
+                )
 
     def __hash__(self) -> int:
         return hash((self.name, tuple(self.terms.items())))
@@ -87,6 +105,19 @@ class Bound:
         """Names of the quantities that `evaluate` needs, in the order of the table of quantities."""
         return free_names(*self.terms.values(), *self.conditions)
 
+    def chosen(self, values: Mapping[str, object]) -> dict[str, object]:
+        """`values`, completed by the best choice of each optional symbol that is left out.
+
+        Raises InputError as `evaluate_terms` does.
+        """
+        out = dict(values)
+        for name, best in self.optional.items():
+            if name not in out:
+                needed = free_names(best)
+                arrays = checked_values(needed, values, f"bound {self.name}") if needed else {}
+                out[name] = evaluate_expression(best, arrays, f"bound {self.name}, {name}")
+        return out
+
     def evaluate_terms(self, **values: object) -> dict[str, float | np.ndarray]:
         """Each term at the given values: scalars or arrays that broadcast; a float where all values are
         scalars.
@@ -98,15 +129,19 @@ class Bound:
             raise InputError(
                 f"bound {self.name}: unknown symbol {unknown[0]!r}; allowed: {', '.join(self.symbols)}"
             )
-        arrays = checked_values(self.symbols, values, f"bound {self.name}")
+        missing = [name for name in self.symbols if name not in values and name not in self.optional]
+        if missing:
+            raise InputError(
+                f"bound {self.name}: missing {', '.join(missing)}; needed: "
+                f"{', '.join(name for name in self.symbols if name not in self.optional)}"
+            )
+        arrays = checked_values(self.symbols, self.chosen(values), f"bound {self.name}")
         for condition in self.conditions:
             gap = np.asarray(evaluate_expression(condition.lts - condition.gts, arrays, f"bound {self.name}"))
             broken = gap >= 0 if isinstance(condition, (sp.Lt, sp.Gt)) else gap > MEASURED
             if broken.any():
-                at = ", ".join(
-                    f"{name}={number_text(arrays[name][broken].flat[0])}" for name in free_names(condition)
-                )
-                raise InputError(f"bound {self.name}: holds only for {sp.sstr(condition)}; given {at}")
+                given = {name: float(arrays[name][broken].flat[0]) for name in free_names(condition)}
+                raise InputError(f"bound {self.name}: {refusal(condition, given)}")
         return {
             term: evaluate_expression(expression, arrays, f"bound {self.name}, term {term}")
             for term, expression in self.terms.items()
@@ -122,7 +157,8 @@ class Bound:
 
     def latex(self) -> str:
         """metric <= term + term + ... as LaTeX (no dollar signs)."""
-        return self.metric + r" \le " + " + ".join(self.term_latex().values())
+        terms = (rf"\left({term}\right)" if term.startswith("-") else term for term in self.term_latex().values())
+        return self.metric + r" \le " + " + ".join(terms)
 
     def term_latex(self) -> dict[str, str]:
         """LaTeX of each term."""
@@ -131,3 +167,51 @@ class Bound:
     def legend(self) -> dict[str, str]:
         """LaTeX -> meaning of every symbol of the bound."""
         return {QUANTITIES[name].latex: QUANTITIES[name].meaning for name in self.symbols}
+
+    def admissible(self, name: str, **values: object) -> tuple[Interval, ...]:
+        """Where `name` may lie, by its domain and the conditions, with the other symbols at `values` (scalars)."""
+        return admissible(self.conditions, name, self.chosen(values), f"bound {self.name}")
+
+    def derivative(self, name: str) -> sp.Expr:
+        """The right side differentiated by a symbol, the others fixed. Raises InputError for an integer."""
+        if name not in self.symbols or QUANTITIES[name].domain.integer:
+            allowed = [n for n in self.symbols if not QUANTITIES[n].domain.integer]
+            raise InputError(f"bound {self.name}: derivative by {name!r} is not one by {', '.join(allowed)}")
+        return sp.Add(*(sp.diff(term, QUANTITIES[name].symbol) for term in self.terms.values()))
+
+    def derivative_at(self, name: str, **values: object) -> float | np.ndarray:
+        """`derivative` at scalars or arrays that broadcast; refuses what `evaluate` refuses."""
+        self.evaluate_terms(**values)
+        arrays = checked_values(self.symbols, self.chosen(values), f"bound {self.name}")
+        return evaluate_expression(self.derivative(name), arrays, f"bound {self.name}, derivative by {name}")
+
+    def tune(self, names: tuple[str, ...], **values: object) -> Tuned:
+        """The smallest value over `names`, the other symbols at `values` (scalars): see `theory.tuning`."""
+        from theory.tuning import tune
+
+        return tune(self, names, values)
+
+    def expand(self, tune: tuple[str, ...] = ("eta", "alpha")) -> Expansion:
+        """Leading orders for K -> oo after tuning, term by term: see `theory.expansion`."""
+        from theory.expansion import expand
+
+        return expand(self, tune)
+
+    def compare(self, other: Bound) -> Comparison:
+        """Term by term against another bound: see `theory.comparison`."""
+        from theory.comparison import compare
+
+        return compare(self, other)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain lists, dicts and strings; `from_json` makes an equal bound of it."""
+        from theory.serialise import bound_to_json
+
+        return bound_to_json(self)
+
+    @staticmethod
+    def from_json(data: object) -> Bound:
+        """The bound that `to_json` wrote. Evaluates no code; raises InputError naming what is wrong."""
+        from theory.serialise import bound_from_json
+
+        return bound_from_json(data)

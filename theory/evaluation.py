@@ -14,6 +14,7 @@ import numpy as np
 import sympy as sp
 
 from theory.errors import InputError
+from theory.functions import NUMPY
 from theory.symbols import QUANTITIES, latex_names, number_text
 
 
@@ -47,8 +48,9 @@ def checked_values(names: tuple[str, ...], values: Mapping[str, object], owner: 
 
 
 @cache
-def _compiled(expression: sp.Expr, names: tuple[str, ...]) -> Callable[..., object]:
-    return sp.lambdify([QUANTITIES[name].symbol for name in names], expression, modules="numpy")
+def compiled(expression: sp.Expr, names: tuple[str, ...]) -> Callable[..., object]:
+    """A numpy function of the named quantities, in that order; unguarded (`evaluate_expression` guards)."""
+    return sp.lambdify([QUANTITIES[name].symbol for name in names], expression, modules=[NUMPY, "numpy"])
 
 
 def _once(array: np.ndarray) -> np.ndarray | np.float64:
@@ -72,7 +74,7 @@ def evaluate_expression(
     arguments = [arrays[name][()] if whole else _once(arrays[name]) for name in names]
     try:
         with np.errstate(over="raise", invalid="raise", divide="raise", under="ignore"):
-            result = _compiled(expression, names)(*arguments)
+            result = compiled(expression, names)(*arguments)
     except (FloatingPointError, ZeroDivisionError, OverflowError):
         given = ", ".join(
             f"{name}={number_text(arrays[name].flat[0])}" for name in names if arrays[name].size

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from theory.quantity import NATURAL, NONNEGATIVE, REAL, Domain, Quantity
+from theory.quantity import NATURAL, NONNEGATIVE, POSITIVE, REAL, Domain, Quantity
 from theory.sgd_quantities import RANDOM_SGD
 
 IN_PROOFS = [
@@ -19,6 +19,7 @@ IN_PROOFS = [
     Quantity("inner_grad", r"\langle \nabla f(z_k), d_k \rangle", "f/x", REAL, "gradient along the direction"),
     Quantity("inner_momentum", r"\langle m_{k+1}, d_k \rangle", "f/x", REAL, "momentum along the direction"),
     Quantity("inner_error", r"\langle e_k, d_k \rangle", "f/x", REAL, "momentum's error along the direction"),
+    Quantity("longest_step", r"\eta r_{\mathrm{hi}}", "x", POSITIVE, "norm of a step of an inexact oracle, at most"),
     # the segment from z_k to z_{k+1}, t in [0, 1]
     Quantity("t", "t", "1", Domain(0.0, 1.0), "place on the segment of step k"),
     Quantity(

@@ -12,9 +12,11 @@ from theory.lmo.proofs import (
     error_feedback,
     error_feedback_path,
     finite,
+    inexact,
     momentum,
     momentum_error,
     shifted,
+    tuned,
 )
 from theory.pipedream.proofs import (
     any_delay,
@@ -41,6 +43,11 @@ PROOFS: dict[str, Proof] = {
         shifted.PROOF,
         momentum.PROOF,
         finite.PROOF,
+        inexact.AT_X,
+        inexact.SHIFTED,
+        inexact.MOMENTUM,
+        tuned.CLASSICAL,
+        tuned.SHIFTED,
         descent.PROOF_AT_Y,
         error_feedback_path.DELAY,
         error_feedback_path.MOMENTUM_ERROR,

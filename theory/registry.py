@@ -5,7 +5,20 @@ from __future__ import annotations
 from theory.bound import Bound
 from theory.errors import InputError
 from theory.euclidean import delayed_gd
-from theory.lmo import delayed, error_feedback, finite, momentum, shifted
+from theory.lmo import (
+    delayed,
+    error_feedback,
+    finite,
+    inexact,
+    kovalev,
+    median,
+    momentum,
+    nesterov,
+    shifted,
+    star_convex,
+    star_convex_reported,
+    tuned,
+)
 from theory.local_sgd import averaged
 from theory.local_sgd import variance as local_variance
 from theory.pipedream import blocks, exact, paper, polyak_lojasiewicz, second_moment, variance, variance_any_delay
@@ -15,11 +28,22 @@ BOUNDS: dict[str, Bound] = {
     for bound in (
         delayed.BOUND,
         shifted.BOUND,
+        median.BOUND,
         momentum.BOUND,
         finite.BOUND,
+        *inexact.INEXACT.values(),
+        *nesterov.NESTEROV_BOUNDS.values(),
+        *inexact.INEXACT_NESTEROV.values(),
+        tuned.BOUND,
+        tuned.SHIFTED,
+        tuned.BOTH,
+        kovalev.BOUND,
         error_feedback.BOUND,
         error_feedback.BOUND_AT_X,
         error_feedback.BOUND_ANY_DELAY,
+        star_convex.BOUND,
+        star_convex.FINITE,
+        star_convex_reported.BOUND,
         paper.BOUND,
         second_moment.BOUND,
         second_moment.INDEPENDENT,

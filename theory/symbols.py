@@ -46,6 +46,10 @@ _ALL = [
     Quantity(
         "alpha", r"\alpha", "1", Domain(0.0, 1.0, open_low=True), "weight of a new gradient in the momentum"
     ),
+    Quantity(
+        "s", r"s_{\mathrm{ref}}", "1", NATURAL, "steps between the iterate and the one whose gradient is measured"
+    ),
+    Quantity("b", "b", "1", Domain(0.0, 1.0, open_low=True), "decoupled weight decay per step"),
     Quantity("beta", r"\beta", "1", Domain(0.0, 1.0, open_high=True), "momentum, 1 - alpha"),
     Quantity("gamma", r"\gamma", "x^2/f", POSITIVE, "step size: what multiplies a gradient"),
     Quantity("tau", r"\tau", "1", NATURAL, "gradient delay in optimizer steps"),
@@ -90,6 +94,11 @@ _ALL = [
     ),
     Quantity("rho", r"\rho", "1", POSITIVE, "largest ratio of dual norm to Frobenius norm", "norm-ratio"),
     Quantity("Delta0", r"\Delta_0", "f", NONNEGATIVE, "f(x_0) - f_*", "initial-gap"),
+    Quantity("r", "r", "1", Domain(0.0, 1.0), "b norm(x_*) / eta: norm of the minimiser in radii of the decay's ball"),
+    Quantity(
+        "r_lo", r"r_{\mathrm{lo}}", "1", POSITIVE, "smallest <m_{k+1}, d_k> / dualnorm(m_{k+1}) of a run", "lmo-quality"
+    ),
+    Quantity("r_hi", r"r_{\mathrm{hi}}", "1", POSITIVE, "largest norm(d_k) of a run", "lmo-quality"),
     Quantity(
         "Delta1", r"\Delta_1", "f", NONNEGATIVE, "f(y_1) - f_*, at the first virtual iterate", "initial-gap"
     ),

@@ -105,7 +105,8 @@ INSTANCES: dict[str, tuple[str, dict[str, str]]] = {
     "direction before": ("every", {"direction_norm": "direction_norm_before"}),  # of y, whose steps count from 1
     "walk back to the gradient": ("every", {"walk_norm": "gap_norm", "j": "age"}),
 }
-CONSTANT = "eta alpha tau K L sigma rho E0 Delta0 Delta1 f_star".split()  # the same at every step of a run
+# the same at every step of a run
+CONSTANT = "eta alpha tau K L sigma rho r_lo r_hi longest_step E0 Delta0 Delta1 f_star".split()
 
 VECTORS: dict[str, Vector] = {vector.name: vector for vector in _ALL}
 VECTOR_SYMBOLS: dict[sp.Symbol, Vector] = {vector.symbol: vector for vector in _ALL}

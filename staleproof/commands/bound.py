@@ -1,19 +1,24 @@
-"""`staleproof bound NAME`: evaluate a convergence bound by term, or print its formula."""
+"""`staleproof bound`: evaluate, tune, compare or print convergence bounds."""
 
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from staleproof.arguments import add_json
+from staleproof.bound_output import head, show_comparison, show_expansion
 from staleproof.errors import EXIT_HOLDS, InputError
 from staleproof.output import emit, emit_json
+
+if TYPE_CHECKING:
+    from theory.bound import Bound
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
-    parser.add_argument("name", metavar="NAME", nargs="?", help="bound; --list prints the names")
-    parser.add_argument(
+    add = parser.add_argument
+    add("name", metavar="NAME", nargs="?", help="bound; --list prints the names")
+    add(
         "--set",
         metavar="SYMBOL=VALUE",
         nargs="+",
@@ -21,8 +26,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="values of the symbols, e.g. --set L=1 eta=0.01",
     )
-    parser.add_argument("--latex", action="store_true", help="print the formula as LaTeX; needs no values")
-    parser.add_argument("--list", action="store_true", help="print the names and titles of the bounds")
+    add("--terms", action="store_true", help="print each term with its formula and meaning; needs no values")
+    add("--tune", metavar="SYMBOL", nargs="*", help="find the best step size, or the best of e.g. --tune eta alpha")
+    add("--expand", action="store_true", help="print the orders in K of each term after tuning eta and alpha")
+    add("--compare", metavar=("A", "B"), nargs=2, help="two bounds term by term, with --set also in numbers")
+    add(
+        "--latex",
+        action="store_true",
+        help="print the formula as LaTeX; without NAME all theorems, with --list the table of all bounds",
+    )
+    add("--list", action="store_true", help="print the names and titles of the bounds")
     add_json(parser)
 
 
@@ -30,46 +43,141 @@ def run(args: argparse.Namespace) -> int:
     """Evaluate or print."""
     from theory.registry import BOUNDS, get_bound
 
-    if args.list:
-        titles = {name: BOUNDS[name].title for name in BOUNDS}
-        width = max(map(len, titles))
-        text = "\n".join(f"{name:<{width}}  {title}" for name, title in titles.items())
-        emit_json({"bounds": titles}) if args.json else emit(text)
-        return EXIT_HOLDS
-    if args.name is None:
-        raise InputError(f"name: None is not allowed; give one of {', '.join(BOUNDS)}")
-    bound = get_bound(args.name)
     values = dict(assignment(text) for text in args.set)
     if len(values) != len(args.set):
         names = [text.split("=", 1)[0].strip() for text in args.set]
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"set: {twice!r} is given twice; give each symbol once")
+    if args.compare:
+        if args.name is not None:
+            raise InputError(f"name: {args.name!r} is one too many; --compare takes the two bounds")
+        show_comparison(get_bound(args.compare[0]), get_bound(args.compare[1]), values, args)
+    elif args.list:
+        _list(BOUNDS, args)
+    elif args.name is None and args.latex:
+        from staleproof.statements import everything
+
+        emit(everything(BOUNDS.values()))
+    elif args.name is None:
+        raise InputError(f"name: None is not allowed; give one of {', '.join(BOUNDS)}")
+    elif args.tune is not None:
+        _tune(get_bound(args.name), tuple(args.tune), values, args)
+    elif args.expand:
+        show_expansion(get_bound(args.name), args)
+    else:
+        _evaluate(get_bound(args.name), values, args)
+    return EXIT_HOLDS
+
+
+def _list(bounds: dict[str, Bound], args: argparse.Namespace) -> None:
+    titles = {name: bound.title for name, bound in bounds.items()}
+    width = max(map(len, titles))
+    if args.json:
+        emit_json({"bounds": titles})
+    elif args.latex:
+        from staleproof.statements import NEEDS, table
+
+        emit(f"{NEEDS}\n{table(bounds.values())}")
+    else:
+        emit("\n".join(f"{name:<{width}}  {title}" for name, title in titles.items()))
+
+
+def _evaluate(bound: Bound, values: dict[str, float], args: argparse.Namespace) -> None:
+    import sympy as sp
+
+    from theory.bound import TERM_NAMES
+
     result: dict[str, Any] = {
-        "name": bound.name,
-        "title": bound.title,
-        "kind": bound.kind,
-        "reference": bound.reference,
-        "symbols": [str(symbol) for symbol in bound.symbols],
+        **head(bound),
         "values": values,
+        "chosen": {},
         "value": None,
         "terms": None,
         "latex": bound.latex(),
         "term_latex": bound.term_latex(),
     }
-    if values or not args.latex:
+    if values or not (args.latex or args.terms):
         result["value"] = float(bound.evaluate(**values))
         result["terms"] = {name: float(term) for name, term in bound.evaluate_terms(**values).items()}
+        result["chosen"] = {name: bound.chosen(values)[name] for name in bound.optional if name not in values}
+        result |= _lag(bound, values, result["terms"])
     if args.json:
         emit_json(result)
     elif args.latex:
         emit(bound.latex())
-    else:
-        terms = result["terms"]
-        width = max(len(name) for name in (*terms, "total"))
+    elif args.terms:
         emit(f"{bound.title}\n{bound.kind}; {bound.reference}")
-        emit("\n".join(f"  {name:<{width}}  {value!r}" for name, value in terms.items()))
-        emit(f"  {'total':<{width}}  {result['value']!r}")
-    return EXIT_HOLDS
+        for name, term in bound.terms.items():
+            number = f" = {result['terms'][name]!r}" if result["terms"] else ""
+            emit(f"  {name}: {TERM_NAMES[name]}\n    {sp.sstr(term)}{number}")
+    else:
+        emit(f"{bound.title}\n{bound.kind}; {bound.reference}")
+        _print_terms(result["terms"], result["value"])
+        for name, best in result["chosen"].items():
+            emit(f"  {name} = {best:g} (best choice)")
+
+
+def _tune(bound: Bound, names: tuple[str, ...], values: dict[str, float], args: argparse.Namespace) -> None:
+    from theory.evaluation import latex_of
+
+    names = names or tuple(name for name in ("eta", "gamma") if name in bound.symbols)[:1]
+    tuned = bound.tune(names, **values)
+    result = {
+        **head(bound),
+        "values": values,
+        "at": tuned.at,
+        "value": tuned.value,
+        "terms": tuned.terms,
+        "method": tuned.method,
+        "check": tuned.check,
+        "limited_by": tuned.limited_by,
+        "relative_price": tuned.relative_price,
+        "relative_price_total": tuned.relative_price_total,
+        "formula": {name: latex_of(expression) for name, expression in tuned.formula.items()},
+    }
+    if args.json:
+        emit_json(result)
+    elif args.latex:
+        if not tuned.formula:
+            raise InputError(f"latex: {bound.name} tuned over {', '.join(names)} has no closed form here")
+        *places, value = [(name, latex_of(expression)) for name, expression in tuned.formula.items()]
+        emit("\n".join(f"{name}^* = {text}" for name, text in [(_latex_name(n), t) for n, t in places]))
+        emit(f"{bound.metric} \\le {value[1]}")
+    else:
+        emit(f"{bound.title}\n{bound.kind}; {bound.reference}")
+        _print_terms(tuned.terms, tuned.value)
+        for name, best in tuned.at.items():
+            emit(f"  {name} = {best!r} (best, {tuned.method})")
+        emit(f"checked: {tuned.check}")
+        if tuned.limited_by:
+            emit(f"limited by {tuned.limited_by}")
+        if tuned.relative_price is not None:
+            emit(f"relative price of the delay: {tuned.relative_price:.4f} of what {names[0]} tunes")
+        if tuned.relative_price_total is not None:
+            emit(f"relative price of the delay: {tuned.relative_price_total:.4f} of the whole")
+
+
+def _lag(bound: Bound, values: dict[str, float], terms: dict[str, float]) -> dict[str, float]:
+    """The factor of L eta in the terms of age, and the index of the measured gradient, where a bound has them."""
+    out: dict[str, Any] = {}
+    if "s" in bound.symbols:
+        out["reference_index"] = int(float(bound.chosen(values)["s"]))  # type: ignore[arg-type]
+    if bound.unit == "f/x" and values.get("L", 0) > 0 and "eta" in values:
+        age = sum(terms.get(name, 0.0) for name in ("momentum_lag", "delay", "reference"))
+        out["lag_coefficient"] = age / (values["L"] * values["eta"])
+    return out
+
+
+def _print_terms(terms: dict[str, float], value: float) -> None:
+    width = max(len(name) for name in (*terms, "total"))
+    emit("\n".join(f"  {name:<{width}}  {term!r}" for name, term in terms.items()))
+    emit(f"  {'total':<{width}}  {value!r}")
+
+
+def _latex_name(name: str) -> str:
+    from theory.symbols import get_quantity
+
+    return get_quantity(name).latex
 
 
 def assignment(text: str) -> tuple[str, float]:

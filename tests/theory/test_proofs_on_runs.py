@@ -82,6 +82,7 @@ def quantities(run, k: int) -> dict[str, float]:
         "noise_frobenius": np.sqrt(noise(k) @ noise(k)),
     }
     values |= {"eta": eta, "alpha": alpha, "tau": tau, "k": k, "L": run.L, "rho": np.sqrt(len(run.v))}
+    values |= {"r_lo": 1, "r_hi": 1, "longest_step": eta}  # an exact oracle
     # a walk of j steps that ends at k
     j = min(k - first, 3)
     start = run.point(k - j) if j else there

@@ -1,0 +1,104 @@
+"""`staleproof bound`: list, evaluate, tune, expand, compare, LaTeX; what it refuses."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from staleproof.cli import main
+from theory import BOUNDS
+
+VALUES = "L=1 eta=0.01 alpha=0.05 tau=1 sigma=0 rho=1 Delta0=1 K=1000 E0=0".split()
+WITHOUT_STEP = [word for word in VALUES if not word.startswith("eta")]
+
+
+def out(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    capsys.readouterr()
+    assert main(["bound", *words]) == 0
+    return capsys.readouterr().out
+
+
+def read(capsys: pytest.CaptureFixture[str], *words: str) -> dict:
+    return json.loads(out(capsys, *words, "--json"))
+
+
+def test_known_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert read(capsys, "delayed-lmo-shifted", "--set", *VALUES)["value"] == pytest.approx(0.495, abs=1e-15)
+    median = read(capsys, "delayed-lmo-median", "--set", *VALUES)
+    assert median["value"] == pytest.approx(0.4400700, abs=5e-8)
+    assert median["reference_index"] == 14 and median["chosen"] == {"s": 14.0}
+    assert median["lag_coefficient"] == pytest.approx(33.507, abs=5e-4)
+    given = read(capsys, "delayed-lmo-median", "--set", *VALUES, "s=1")
+    assert given["value"] == pytest.approx(0.495, abs=1e-15) and given["chosen"] == {}
+    assert "s = 14 (best choice)" in out(capsys, "delayed-lmo-median", "--set", *VALUES)
+
+
+def test_tune(capsys: pytest.CaptureFixture[str]) -> None:
+    tuned = read(capsys, "delayed-lmo", "--tune", "--set", *WITHOUT_STEP)
+    assert round(tuned["relative_price"], 4) == 0.0256
+    assert tuned["method"] == "closed form" and tuned["at"]["eta"] == pytest.approx(0.004969, abs=1e-6)
+    assert tuned["value"] == pytest.approx(sum(tuned["terms"].values()))
+    assert r"\sqrt" in tuned["formula"]["eta"]
+    both = [word.replace("sigma=0", "sigma=1") for word in WITHOUT_STEP if not word.startswith("alpha")]
+    result = read(capsys, "delayed-lmo", "--tune", "eta", "alpha", "--set", *both)
+    assert set(result["at"]) == {"eta", "alpha"} and result["relative_price_total"] > 0
+    text = out(capsys, "delayed-lmo", "--tune", "--set", *WITHOUT_STEP)
+    assert "relative price of the delay: 0.0256" in text and "closed form" in text
+    latex = out(capsys, "delayed-lmo", "--tune", "--latex", "--set", *WITHOUT_STEP)
+    assert latex.startswith(r"\eta^* = ") and r"\le" in latex
+    words = "S=16 M=100 L=1 sigma=0.1 Delta0=1".split()
+    assert "limited by" in out(capsys, "pipedream-exact", "--tune", "--set", *words)  # tunes gamma by itself
+
+
+def test_expand(capsys: pytest.CaptureFixture[str]) -> None:
+    result = read(capsys, "delayed-lmo", "--expand")
+    powers = {name: order["power"] for name, order in result["terms"].items()}
+    assert (powers["noise"], powers["start"], powers["delay"]) == ("-1/4", "-1/2", "-3/4")
+    assert "K^(-3/4)" in out(capsys, "delayed-lmo", "--expand")
+    assert r"\lesssim" in out(capsys, "delayed-lmo", "--expand", "--latex")
+
+
+def test_compare(capsys: pytest.CaptureFixture[str]) -> None:
+    text = out(capsys, "--compare", "delayed-lmo", "delayed-lmo-shifted", "--set", *VALUES)
+    assert "delay: halves" in text and "0.505" in text and "0.495" in text and "compare terms" in text
+    data = read(capsys, "--compare", "delayed-lmo", "delayed-lmo-shifted", "--set", *VALUES)
+    assert {term["name"]: term["ratio"] for term in data["terms"]}["delay"] == "1/2"
+    assert data["numbers"]["delayed-lmo"]["value"] == pytest.approx(0.505)
+    words = "S=16 K=1000 L=1 G=1 sigma=4 gamma=0.001 delta_max=248 Delta0=1".split()
+    side_by_side = read(capsys, "--compare", "rpd-paper", "rpd-b", "--set", *[w for w in words if "sigma" not in w])
+    assert side_by_side["numbers"]["rpd-b"]["value"] < side_by_side["numbers"]["rpd-paper"]["value"]
+
+
+def test_terms_lists_and_latex(capsys: pytest.CaptureFixture[str]) -> None:
+    text = out(capsys, "delayed-lmo", "--terms")
+    assert "delay: age of a gradient when it arrives\n    2*L*eta*tau\n" in text
+    assert "2*L*eta*tau = 0.02" in out(capsys, "delayed-lmo", "--terms", "--set", *VALUES)
+    assert set(read(capsys, "--list")["bounds"]) == set(BOUNDS)
+    table = out(capsys, "--list", "--latex")
+    assert table.count(r"\texttt{") == len(BOUNDS) and "longtable" in table
+    everything = out(capsys, "--latex")
+    assert everything.count(r"\paragraph{") == len(BOUNDS) and everything.count(r"\begin{align*}") == len(BOUNDS)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["delayed-lmo", "--tune", "K", "--set", *VALUES], ["tune K", "eta, alpha"]),
+        (["delayed-lmo", "--tune", "--set", *VALUES], ["eta is tuned"]),
+        (["delayed-lmo", "--tune", "--set", "L=1"], ["missing", "alpha"]),
+        (["rpd-b", "--expand"], ["rpd-b", "no closed form"]),
+        (["--compare", "delayed-lmo", "nothing"], ["nothing", "delayed-lmo"]),
+        (["--compare", "delayed-lmo"], ["--compare", "2"]),
+        (["delayed-lmo", "--compare", "delayed-lmo", "kovalev"], ["'delayed-lmo'", "one too many"]),
+        (["--compare", "delayed-lmo", "kovalev", "--set", "zeta=1"], ["'zeta'"]),
+        (["delayed-lmo-finite", "--tune", "alpha", "--latex", "--set", *VALUES[:2], *VALUES[3:]], ["no closed form"]),
+        (["pipedream-exact", "--set", "S=16", "M=9", "L=1", "sigma=1", "Delta0=1", "gamma=1"], ["gamma must"]),
+    ],
+)
+def test_refusals(words: list[str], said: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert main(["bound", *words]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == "" and len(captured.err.splitlines()) == 1
+    assert all(word in captured.err for word in said), captured.err

@@ -1,0 +1,178 @@
+"""A bound as a value, over all bounds: JSON trees, derivatives, admissible ranges, optional symbols."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from theory import BOUNDS, QUANTITIES, Bound, InputError, get_bound
+from theory.serialise import expression_from_json, expression_to_json
+from theory.symbols import symbols
+
+GENERIC = dict(
+    L=1.7, eta=0.02, alpha=0.3, tau=2, sigma=20.0, rho=1.4, Delta0=2.5, K=37, E0=1.1, dbar=0.8, Delta1=2.2, gamma=0.03
+) | dict(S=3, M=41, H=4, delta_max=7, theta=1.6, G=1.3, B=2.1, mu=0.4, block_age=1.2)
+GENERIC |= dict(s=5, b=0.2, r=0.7, r_lo=0.8, r_hi=1.1)
+
+
+def generic(bound: Bound) -> dict:
+    return {name: GENERIC[name] for name in bound.symbols}
+
+
+@pytest.mark.parametrize("name", list(BOUNDS))
+def test_json_round_trip(name):
+    bound = BOUNDS[name]
+    text = json.dumps(bound.to_json())
+    again = Bound.from_json(json.loads(text))
+    assert again == bound and hash(again) == hash(bound)
+    assert again.evaluate(**generic(bound)) == bound.evaluate(**generic(bound))
+    assert json.dumps(again.to_json()) == text
+
+
+EVIL = "__import__('os').system('false')"
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (dict(format="pickle"), "not an object with format"),
+        (dict(extra=1), "key 'extra'"),
+        (dict(name=3), "name 3 is not text"),
+        (dict(terms=[]), r"terms \[\] is not an object"),
+        (dict(terms={"step": EVIL}), "unknown quantity"),
+        (dict(terms={"step": [EVIL, "L"]}), "operator"),
+        (dict(terms={"step": ["lambdify", "L"]}), "operator 'lambdify'"),
+        (dict(terms={"step": ["/", 1, 0]}), "no fraction"),
+        (dict(terms={"step": ["/", True, 2]}), "no fraction"),
+        (dict(terms={"step": 0.5}), "0.5 is no name, integer"),
+        (dict(terms={"step": True}), "True is no name"),
+        (dict(terms={"step": None}), "None is no name"),
+        (dict(terms={"step": []}), r"\[\] is no name"),
+        (dict(terms={"step": ["+", "L"]}), r"\+ with 1 operands"),
+        (dict(terms={"step": ["^", 10, 10**9]}), "beyond 64 bits"),
+        (dict(terms={"step": ["^", 10**40, 1000]}), "beyond 64 bits"),
+        (dict(terms={"luck": "L"}), "unknown term 'luck'"),
+        (dict(conditions=[["=", "L", 1]]), "condition"),
+        (dict(conditions=[["<=", "L"]]), "condition"),
+        (dict(assumptions=[1]), "are not names"),
+        (dict(assumptions=["luck"]), "unknown assumption 'luck'"),
+        (dict(optional={"luck": 1}), "optional 'luck' is not a quantity"),
+        (dict(kind="guess"), "kind 'guess'"),
+        (dict(unit="kg"), "unit 'kg'"),
+    ],
+)
+def test_json_refusals(change, message):
+    data = copy.deepcopy(get_bound("delayed-lmo").to_json()) | change
+    with pytest.raises(InputError, match=message) as caught:
+        Bound.from_json(data)
+    assert "\n" not in str(caught.value)
+
+
+def test_json_of_nonsense():
+    for data in (None, [], "x", 3, {}):
+        with pytest.raises(InputError, match="not an object"):
+            Bound.from_json(data)
+    deep: object = "L"
+    for _ in range(100):
+        deep = ["+", deep, 1]
+    with pytest.raises(InputError, match="nested deeper"):
+        expression_from_json(deep)
+    missing = get_bound("delayed-lmo").to_json()
+    del missing["metric"]
+    with pytest.raises(InputError, match="'metric' is unknown or missing"):
+        Bound.from_json(missing)
+
+
+def test_symbols_of_one_name_are_never_mixed():
+    real = sp.Symbol("L", real=True)
+    with pytest.raises(InputError, match="other assumptions"):
+        expression_to_json(real)
+    with pytest.raises(InputError, match="'L' is not a quantity"):
+        Bound("x", "x", {"step": real}, "x", (), "x")
+    with pytest.raises(InputError, match="'L' is not a quantity"):
+        Bound("x", "x", {"step": symbols("L")[0]}, "x", (), "x", conditions=(sp.Le(real, 1),))
+    for text in ('["+", "L", "eta"]', '"sigma"'):  # what is read has the table's symbol
+        for symbol in expression_from_json(json.loads(text)).free_symbols:
+            assert symbol == QUANTITIES[str(symbol)].symbol
+    with pytest.raises(InputError, match="sin"):
+        expression_to_json(sp.sin(symbols("L")[0]))
+
+
+@pytest.mark.parametrize("name", list(BOUNDS))
+def test_derivatives_against_differences(name):
+    """Central differences of relative step 1e-5: error of order 1e-10 relative, and round-off 1e-11."""
+    bound, values = BOUNDS[name], generic(BOUNDS[name])
+    for symbol in bound.symbols:
+        if QUANTITIES[symbol].domain.integer:
+            with pytest.raises(InputError, match=f"derivative by '{symbol}'"):
+                bound.derivative(symbol)
+            continue
+        x, step = values[symbol], 1e-5 * values[symbol]
+        up, down = (bound.evaluate(**values | {symbol: point}) for point in (x + step, x - step))
+        numeric = (up - down) / (2 * step)
+        exact = bound.derivative_at(symbol, **values)
+        assert exact == pytest.approx(numeric, rel=1e-6, abs=1e-8 * bound.evaluate(**values) / x), symbol
+    with pytest.raises(InputError, match="derivative by 'zeta'"):
+        bound.derivative("zeta")
+
+
+def test_derivative_is_an_expression():
+    eta, L, K, Delta0 = symbols("eta L K Delta0")
+    bound = Bound("x", "x", {"initial": Delta0 / (eta * K), "step": L * eta}, "x", (), "x")
+    assert bound.derivative("eta") == L - Delta0 / (eta**2 * K)
+
+
+def test_admissible_ranges():
+    bound = get_bound("pipedream-exact")
+    (interval,) = bound.admissible("gamma", S=16, L=1)
+    root = (-1 + np.sqrt(1 + 8 * 225)) / (4 * 225)  # of x + 2 x^2 15^2 = 1
+    assert interval.open_low and interval.low == 0 and interval.high == pytest.approx(root, rel=1e-12)
+    assert interval.contains(interval.high) and not interval.contains(0)
+    values = dict(S=16, M=10, L=1, sigma=0.1, Delta0=1)
+    with pytest.raises(InputError, match=rf"gamma must be <= {str(root)[:7]}") as caught:
+        bound.evaluate(**values, gamma=0.1)
+    printed = float(str(caught.value).split("gamma must be <= ")[1].split(",")[0])
+    assert printed <= root and bound.evaluate(**values, gamma=printed) > 0  # what is printed is itself allowed
+    (stages,) = bound.admissible("S", gamma=0.1, L=1)
+    assert (stages.low, stages.high) == (1, 7) and bound.evaluate(**values | dict(S=7), gamma=0.1) > 0
+    with pytest.raises(InputError, match="holds only"):
+        bound.evaluate(**values | dict(S=8), gamma=0.1)
+    (free,) = get_bound("delayed-lmo").admissible("alpha")
+    assert (free.low, free.high, free.open_low, free.open_high) == (0, 1, True, False)
+    with pytest.raises(InputError, match="missing S, L"):
+        bound.admissible("gamma")
+    assert bound.admissible("gamma", S=1, L=0)[0].high == np.inf
+
+
+@pytest.mark.parametrize("name", [name for name, bound in BOUNDS.items() if bound.conditions])
+def test_every_condition_names_an_admissible_value(name):
+    """Break each condition; some value that the refusal names is then accepted."""
+    bound, values = BOUNDS[name], generic(BOUNDS[name])
+    for symbol in bound.symbols:
+        if not any(QUANTITIES[symbol].symbol in c.free_symbols for c in bound.conditions):
+            continue
+        intervals = bound.admissible(symbol, **values)
+        assert any(interval.contains(values[symbol]) for interval in intervals)
+        for interval in intervals:
+            ends = [interval.high] if np.isfinite(interval.high) else []
+            for end in ends:
+                if interval.contains(end):
+                    bound.evaluate(**values | {symbol: end})
+                beyond = end + (1 if QUANTITIES[symbol].domain.integer else 0.01 * max(end, 1))
+                with pytest.raises(InputError, match=symbol):
+                    bound.evaluate(**values | {symbol: beyond})
+
+
+def test_optional_symbols_are_checked_when_constructed():
+    L, eta, tau, s = symbols("L eta tau s")
+    good = dict(name="x", title="x", terms={"step": L * eta * s}, metric="x", assumptions=(), reference="x")
+    assert Bound(**good, optional={"s": 2}).evaluate(L=1, eta=0.5) == 1
+    for optional, message in (({"tau": 1}, "optional tau"), ({"s": tau}, "optional s"), ({"s": s + 1}, "optional s")):
+        with pytest.raises(InputError, match=message):
+            Bound(**good, optional=optional)
+    with pytest.raises(InputError, match="missing eta; needed: eta, L"):
+        Bound(**good, optional={"s": 2}).evaluate(L=1)

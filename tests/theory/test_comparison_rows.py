@@ -1,0 +1,111 @@
+"""Bounds side by side: exact ratios, the rows of other papers, layers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from theory import BOUNDS, InputError, get_bound
+from theory.comparison import comparison_json
+from theory.lmo.layers import rho_of_layers
+
+
+def compared(first, second):
+    comparison = get_bound(first).compare(get_bound(second))
+    return comparison, {term.name: term for term in comparison.terms}
+
+
+def test_the_delay_halves():
+    comparison, terms = compared("delayed-lmo", "delayed-lmo-shifted")
+    assert terms["delay"].ratio == sp.Rational(1, 2) and terms["delay"].text == "delay: halves"
+    assert {term.smaller for name, term in terms.items() if name != "delay"} == {"equal"}
+    assert comparison.total.smaller == "second" and not comparison.same_metric
+    back, terms = compared("delayed-lmo-shifted", "delayed-lmo")
+    assert terms["delay"].text == "delay: doubles" and back.total.smaller == "first"
+    _, terms = compared("delayed-lmo", "error-feedback")
+    assert terms["delay"].smaller == "second where dbar/tau < 1" and terms["start"].smaller == "second"
+    _, terms = compared("delayed-lmo", "delayed-lmo-nesterov")
+    assert terms["noise"].smaller == "first" and terms["momentum_lag"].smaller == "second"
+    _, terms = compared("delayed-lmo", "delayed-lmo-inexact")
+    assert terms["start"].smaller == "first"  # by its condition r_lo <= r_hi
+    _, terms = compared("star-convex", "star-convex-reported")
+    assert terms["delay"].text == "delay: in the first only"
+
+
+def test_every_judgement_holds_at_random_values():
+    """Where a comparison says smaller, equal or a ratio for all values, numbers agree."""
+    rng, judged = np.random.default_rng(0), 0
+    groups = [[b for b in BOUNDS.values() if b.name.startswith(start)] for start in ("delayed-lmo", "star", "rpd")]
+    for group in groups:
+        for first in group[:2]:
+            for second in group[1:9]:
+                comparison = first.compare(second)
+                for _ in range(3):
+                    values = dict(eta=rng.uniform(0.01, 1), alpha=rng.uniform(0.01, 1), L=rng.uniform(0, 2))
+                    values |= dict(tau=int(rng.integers(0, 5)), sigma=30.0, rho=1.5, Delta0=0.7, E0=0.6, K=50, dbar=1)
+                    values |= dict(b=0.3, r=0.4, s=3, r_lo=0.8, r_hi=1.1)
+                    values |= dict(gamma=0.02, S=4, delta_max=9, G=1.1, B=1.4, mu=0.3, theta=1.2)
+                    values |= dict(sigma_b=0.3, block_age=1)
+                    try:
+                        one, two = (
+                            b.evaluate_terms(**{n: values[n] for n in b.symbols}) for b in (first, second)
+                        )
+                    except InputError:  # a condition
+                        continue
+                    for term in comparison.terms:
+                        if term.name not in one or term.name not in two:
+                            continue
+                        a, b = one[term.name], two[term.name]
+                        judged += term.smaller in ("equal", "first", "second")
+                        slack = 1e-12 * (abs(a) + abs(b))
+                        assert term.smaller != "equal" or abs(a - b) <= slack, (first.name, second.name, term)
+                        assert term.smaller != "second" or b <= a + slack, (first.name, second.name, term)
+                        assert term.smaller != "first" or a <= b + slack, (first.name, second.name, term)
+    assert judged > 200
+
+
+def test_kovalev_against_theorem_1():
+    values = dict(eta=0.02, alpha=0.3, K=50, L=1.3, sigma=0.4, rho=1.5, Delta0=0.7)
+    kovalev = get_bound("kovalev").evaluate_terms(**values)
+    a, eta, K, L, sigma, rho, Delta0 = 0.3, 0.02, 50, 1.3, 0.4, 1.5, 0.7
+    noise = 2 * rho * sigma / (a * K) + 2 * math.sqrt(a) * rho * sigma
+    expected = Delta0 / (eta * K) + noise + 1.5 * L * eta + 2 * L * eta / a
+    assert sum(kovalev.values()) == pytest.approx(expected, rel=1e-14)
+    ours = get_bound("delayed-lmo").evaluate_terms(**values, tau=0, E0=rho * sigma)
+    for term in kovalev:
+        assert ours[term] <= kovalev[term]
+    both = kovalev["step"] + kovalev["momentum_lag"] - ours["step"] - ours["momentum_lag"]
+    assert both == pytest.approx(3 * L * eta, rel=1e-12)
+
+
+def test_json_of_a_comparison():
+    data = comparison_json(get_bound("delayed-lmo").compare(get_bound("delayed-lmo-shifted")))
+    delay = next(term for term in data["terms"] if term["name"] == "delay")
+    assert delay["ratio"] == "1/2" and delay["latex"]["first"] == r"2 L \eta \tau"
+
+
+def test_rho_of_layers():
+    """Attained by w_l times isometries, never passed by random matrices."""
+    shapes, weights = [(3, 5), (4, 2), (1, 7), (1, 1)], [1.0, 0.5, 2.0, 0.1]
+    rho = rho_of_layers(shapes, weights)
+
+    def ratio(matrices):
+        dual = sum(w * np.linalg.norm(v, "nuc") for w, v in zip(weights, matrices, strict=True))
+        return dual / math.sqrt(sum(np.linalg.norm(v) ** 2 for v in matrices))
+
+    attained = [w * np.eye(*shape) for shape, w in zip(shapes, weights, strict=True)]
+    assert ratio(attained) == pytest.approx(rho, rel=1e-14)
+    rng = np.random.default_rng(0)
+    assert max(ratio([rng.standard_normal(shape) for shape in shapes]) for _ in range(200)) <= rho
+    assert rho_of_layers([(3, 5)]) == pytest.approx(math.sqrt(3))
+    for bad, message in (
+        (([], None), "0 layers"),
+        (([(2, 2)], [1.0, 2.0]), "2 of them for 1"),
+        (([(2, 0)], None), r"\(2, 0\)"),
+        (([(2, 2)], [0.0]), "0.0 is not"),
+    ):
+        with pytest.raises(InputError, match=message):
+            rho_of_layers(*bad)

@@ -1,0 +1,160 @@
+"""Tuning: closed forms against the formulas and a naive grid, limits, refusals, expansions against numbers far out."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from theory import BOUNDS, Bound, InputError, get_bound
+from theory.expansion import expand
+from theory.lmo.tuned import relative_price
+from theory.symbols import symbols
+from theory.tuning import split
+
+FIXED = dict(L=1, alpha=0.05, tau=1, sigma=0, rho=1, Delta0=1, K=1000, E0=0)
+NOISY = dict(L=1.3, tau=2, sigma=0.7, rho=1.4, Delta0=0.8, K=10**5, E0=0.4)
+
+
+def test_step_in_closed_form():
+    tuned = get_bound("delayed-lmo").tune(("eta",), **FIXED)
+    C = 0.5 + 2 * (19 + 1)
+    assert tuned.method == "closed form" and tuned.limited_by is None
+    assert tuned.at["eta"] == pytest.approx(math.sqrt(1 / (1000 * C)), rel=1e-14)
+    assert tuned.value == pytest.approx(2 * math.sqrt(C / 1000), rel=1e-14)
+    assert tuned.relative_price == pytest.approx(0.0256, abs=5e-5)
+    grid = tuned.at["eta"] * np.geomspace(0.1, 10, 1001)
+    assert np.all(get_bound("delayed-lmo").evaluate(**FIXED, eta=grid) >= tuned.value * (1 - 1e-14))
+    numbers = (1, sp.Rational(1, 20), 1, 1, 1000)
+    eta = tuned.formula["eta"].subs(dict(zip(symbols("L alpha tau Delta0 K"), numbers, strict=True)))
+    assert float(eta) == pytest.approx(tuned.at["eta"], rel=1e-14)
+
+
+@pytest.mark.parametrize("alpha, classical, shifted", [(0.05, 0.026, 0.013), (0.5, 0.34, 0.18), (1.0, 1.24, 0.73)])
+def test_relative_price_of_the_delay(alpha, classical, shifted):
+    values = FIXED | dict(alpha=alpha, sigma=0.3)
+    for name, expected, c in (("delayed-lmo", classical, 2), ("delayed-lmo-shifted", shifted, 1)):
+        tuned = get_bound(name).tune(("eta",), **values)
+        assert tuned.relative_price == pytest.approx(expected, abs=0.006)
+        a, tau = symbols("alpha tau")
+        assert tuned.relative_price == pytest.approx(float(relative_price(c).subs({a: alpha, tau: 1})), rel=1e-12)
+        assert 0 < tuned.relative_price_total < tuned.relative_price  # noise is not the delay's fault
+
+
+@pytest.mark.parametrize("name", ["delayed-lmo", "delayed-lmo-shifted"])
+def test_the_corollary_is_the_bound_at_its_best_step(name):
+    values = NOISY | dict(alpha=0.3)
+    tuned = get_bound(name).tune(("eta",), **values)
+    terms = get_bound(f"{name}-tuned").evaluate_terms(**values)
+    assert terms == pytest.approx(tuned.terms, rel=1e-12)
+
+
+def test_both():
+    bound = get_bound("delayed-lmo")
+    tuned = bound.tune(("eta", "alpha"), **NOISY)
+    etas = tuned.at["eta"] * np.geomspace(0.3, 3, 201)[:, None]
+    alphas = np.minimum(tuned.at["alpha"] * np.geomspace(0.3, 3, 201), 1)
+    assert bound.evaluate(**NOISY, eta=etas, alpha=alphas).min() >= tuned.value * (1 - 1e-12)
+    corollary = get_bound("delayed-lmo-tuned-both").evaluate(**NOISY)
+    assert tuned.value <= corollary <= 1.001 * tuned.value  # its alpha is the best to leading order
+    swapped = bound.tune(("alpha", "eta"), **NOISY)
+    assert swapped.value == pytest.approx(tuned.value, rel=1e-12)
+
+
+def test_limits_are_named():
+    no_noise = get_bound("delayed-lmo").tune(("eta", "alpha"), **NOISY | dict(sigma=0, E0=0))
+    assert no_noise.at["alpha"] == 1 and no_noise.limited_by == "alpha <= 1"
+    # theta = 1: gamma L + 2 gamma^2 L^2 (S-1)^2 <= 1 stops the step of a short run
+    short = get_bound("pipedream-exact").tune(("gamma",), S=16, M=100, L=1, sigma=0.1, Delta0=1)
+    assert "<= 1" in short.limited_by
+    assert short.at["gamma"] == pytest.approx((-1 + math.sqrt(1 + 8 * 225)) / (4 * 225), rel=1e-9)
+    step = dict(title="t", metric="m", assumptions=(), reference="r")
+    L, eta, Delta0, K = symbols("L eta Delta0 K")
+    toy = Bound(name="toy", terms={"initial": Delta0 / (eta * K), "step": L * eta}, conditions=(L * eta <= 1,), **step)
+    tuned = toy.tune(("eta",), L=2, Delta0=8, K=1)
+    assert (tuned.at["eta"], tuned.limited_by, tuned.formula) == (0.5, "L*eta <= 1", {})
+    assert tuned.value == 17
+
+
+@pytest.mark.parametrize(
+    "names, change, message",
+    [
+        (("eta",), dict(L=0), "keeps falling as eta grows"),
+        (("eta",), dict(Delta0=0), "keeps falling as eta shrinks"),
+        (("eta", "alpha"), dict(L=0), "keeps falling as eta grows"),
+        (("K",), {}, "tune K; allowed are eta, alpha"),
+        ((), {}, "tune nothing"),
+        (("eta", "eta"), {}, "each once"),
+        (("eta", "L"), {}, "L is tuned; leave its value out"),
+        (("eta",), dict(K=[1, 2]), "K is an array"),
+        (("eta",), dict(mu=1), "unknown symbol 'mu'"),
+        (("eta",), dict(alpha=2), "alpha must be"),
+    ],
+)
+def test_refusals(names, change, message):
+    values = NOISY | dict(alpha=0.3) | change
+    if "alpha" in names:
+        values.pop("alpha")
+    with pytest.raises(InputError, match=message) as caught:
+        get_bound("delayed-lmo").tune(names, **values)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(InputError, match="missing K"):
+        get_bound("delayed-lmo").tune(("eta",), **{n: v for n, v in NOISY.items() if n != "K"}, alpha=0.1)
+
+
+def test_split():
+    eta, L, K = symbols("eta L K")
+    assert split(K / eta + L + 2 * L * eta, eta) == (K, L, 2 * L)
+    assert split((K + L * eta) * (1 + eta) / eta, eta) == (K, K + L, L)
+    assert split(eta**2, eta) is None and split(sp.sqrt(eta), eta) is None
+    for bound in BOUNDS.values():
+        x = symbols("eta")[0]
+        parts = split(bound.expression, x)
+        if parts is not None:
+            A, B, C = parts
+            assert sp.expand(A / x + B + C * x - bound.expression) == 0
+            assert not any(part.has(x) for part in parts)
+
+
+@pytest.mark.parametrize("name, relative", [("delayed-lmo", 4), ("delayed-lmo-shifted", 8)])
+def test_where_the_delay_goes(name, relative):
+    expansion = get_bound(name).expand(("eta", "alpha"))
+    L, Delta0, K, rho, sigma, tau, E0 = symbols("L Delta0 K rho sigma tau E0")
+    A, B = 2 * sp.sqrt(2 * Delta0 * L), sp.sqrt(2) * rho * sigma  # A without its K^{-1/2}
+    powers = {term: order.power for term, order in expansion.terms.items()}
+    assert powers["noise"] == -sp.Rational(1, 4) == powers["initial"] == powers["momentum_lag"]
+    assert powers["start"] == -sp.Rational(1, 2) and powers["delay"] == powers["step"] == -sp.Rational(3, 4)
+    assert sp.simplify(expansion.at["alpha"].coefficient - A / B) == 0
+    assert sp.simplify(expansion.total[0].coefficient - 2 * sp.sqrt(A * B)) == 0
+    assert sp.simplify(expansion.terms["start"].coefficient - 2 * E0 * B / A) == 0
+    a_star = expansion.at["alpha"].expression()
+    assert sp.simplify(expansion.delay_relative.expression() - a_star * tau / relative) == 0
+    assert expansion.delay.power == -sp.Rational(3, 4)
+    assert sp.simplify(expansion.delay.coefficient - expansion.terms["delay"].coefficient) == 0
+
+
+@pytest.mark.parametrize("name", ["delayed-lmo", "delayed-lmo-nesterov", "kovalev"])
+def test_expansions_far_out(name):
+    """The remainder after three orders is of order K^{-1}: it falls 10 times where K grows 10 times."""
+    bound = get_bound(name)
+    total = sum(order.expression() for order in expand(bound, ("eta", "alpha")).total)
+    values = {n: v for n, v in NOISY.items() if n in bound.symbols}
+    errors = []
+    for K in (10**10, 10**12):
+        here = values | dict(K=K)
+        subs = {symbols(n)[0]: sp.Float(v, 30) for n, v in here.items()}
+        errors.append(abs(bound.tune(("eta", "alpha"), **here).value - float(total.subs(subs))))
+    assert errors[0] > 0 and errors[1] / errors[0] == pytest.approx(0.01, rel=0.5)
+
+
+def test_expansion_refusals():
+    for name, tuned, message in (
+        ("delayed-lmo-finite", ("eta",), "no expansion in powers"),
+        ("delayed-lmo-median", ("eta",), "while s is a choice"),
+        ("rpd-paper", ("gamma",), "no closed form to expand"),
+        ("delayed-lmo", ("alpha",), "needs a step"),
+    ):
+        with pytest.raises(InputError, match=message):
+            get_bound(name).expand(tuned)

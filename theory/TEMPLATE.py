@@ -1,0 +1,46 @@
+"""How to add a theorem: copy this file, change six things, add a line to `theory/registry.py`.
+
+Start the docstring like this, so that a reader can check the theorem without the code:
+Template: an LMO method with exact, fresh gradients and no momentum. Kind: upper bound.
+
+Statement: (1/K) sum_{k<K} dn(grad f(x_k)) <= Delta0/(eta K) + L eta/2 for x_{k+1} = x_k - eta d_k, d_k the LMO of
+grad f(x_k).
+
+Proof: smoothness and norm(d_k) <= 1 give f(x_{k+1}) <= f(x_k) - eta dn(grad f(x_k)) + L eta^2/2. Sum over k < K; the
+objective telescopes and is bounded below; divide by eta K.
+Checked by tests/theory/test_template.py (name the tests: against the sums written out, and on runs).
+
+What follows from these lines by itself: evaluation on scalars and arrays with refusals, `staleproof bound NAME` with
+--set, --tune, --expand, --compare, --latex and --json, and the tests over all bounds (units, limits, round trips).
+"""
+
+from __future__ import annotations
+
+from sympy import Rational
+
+from theory.bound import Bound
+from theory.symbols import symbols
+
+# 1. Symbols come from theory/symbols.py: name, LaTeX, unit, domain, meaning. A new one is added there, never made here.
+eta, L, K, Delta0 = symbols("eta L K Delta0")
+
+BOUND = Bound(
+    name="template",
+    title="Template: LMO method, exact gradients",
+    # 2. One named term for each cause (the names are theory.bound.TERM_NAMES); exact numbers only, Rational(1, 2).
+    terms={
+        "initial": Delta0 / (eta * K),
+        "step": Rational(1, 2) * L * eta,
+    },
+    # 3. What is bounded, and its unit, from which the units of all terms are checked.
+    metric=r"\frac{1}{K} \sum_{k<K} \|\nabla f(x_k)\|_*",
+    unit="f/x",
+    # 4. What it rests on: names of theory/assumptions.py; a new one is written there in one sentence.
+    assumptions=("duality", "smoothness", "lower-bound", "lmo", "no-delay"),
+    # 5. Where it holds, e.g. (Le(L * eta, 1),): values outside are refused with the admissible range.
+    conditions=(),
+    # 6. Who says so. origin: "derived here", "paper" or "as reported"; kind: theory.bound.KINDS.
+    reference="derived here; without delay compare Kovalev 2025 (arXiv 2503.12645)",
+    origin="derived here",
+    kind="upper bound",
+)

@@ -1,0 +1,138 @@
+"""Two bounds term by term: exact ratios, and which one is smaller where.
+
+Both sides are upper bounds. A smaller bound promises more; their difference bounds no measured difference, and where
+the metrics differ not even the totals compare.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import sympy as sp
+from sympy.core.relational import Relational
+
+from theory.evaluation import latex_of
+from theory.symbols import QUANTITIES
+
+if TYPE_CHECKING:
+    from theory.bound import Bound
+
+LONGEST = 90  # characters of a ratio or a condition that are worth printing
+WORDS = {sp.Rational(1, 2): "halves", sp.Integer(2): "doubles", sp.Integer(1): "stays"}
+
+
+@dataclass(frozen=True)
+class TermComparison:
+    """One term of both bounds; None where a bound has no such term.
+
+    ratio: second / first, simplified, where both are there and not 0; smaller: "first", "second", "equal" for all
+    admissible values, or the condition under which the second is smaller; text: in words.
+    """
+
+    name: str
+    first: sp.Expr | None
+    second: sp.Expr | None
+    ratio: sp.Expr | None
+    smaller: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All terms; same_metric: whether the totals bound the same quantity."""
+
+    first: str
+    second: str
+    same_metric: bool
+    terms: tuple[TermComparison, ...]
+    total: TermComparison
+
+
+def compare(first: Bound, second: Bound) -> Comparison:
+    """The comparison, second against first."""
+    from theory.bound import TERM_NAMES
+
+    names = [name for name in TERM_NAMES if name in first.terms or name in second.terms]
+    conditions = (*first.conditions, *second.conditions)
+    terms = tuple(_term(name, first.terms.get(name), second.terms.get(name), conditions) for name in names)
+    return Comparison(
+        first.name,
+        second.name,
+        first.metric == second.metric,
+        terms,
+        _term("total", first.expression, second.expression, conditions),
+    )
+
+
+def _term(
+    name: str, first: sp.Expr | None, second: sp.Expr | None, conditions: tuple[Relational, ...]
+) -> TermComparison:
+    if first is None or second is None or first == 0 or second == 0:
+        there = "first" if second in (None, sp.S.Zero) else "second"
+        missing = "second" if there == "first" else "first"
+        if first in (None, sp.S.Zero) and second in (None, sp.S.Zero):
+            return TermComparison(name, first, second, None, "equal", f"{name}: in neither")
+        return TermComparison(name, first, second, None, missing, f"{name}: in the {there} only")
+    if first == second:
+        return TermComparison(name, first, second, sp.S.One, "equal", f"{name}: stays")
+    if name == "total":
+        difference = sp.factor_terms(sp.expand(second - first))
+        sign, test = _sign(difference, conditions), f"{sp.sstr(difference)} < 0"
+        ratio, word = None, f"changes by {sp.sstr(difference)}"
+    else:
+        ratio = sp.factor(sp.cancel(sp.powsimp(sp.factor_terms(second / first))))
+        sign, test = _sign(ratio**2 - 1, conditions), f"{sp.sstr(ratio)} < 1"
+        word = WORDS.get(ratio, f"times {sp.sstr(ratio)}")
+    smaller = {0: "equal", -1: "second", 1: "first", None: f"second where {test}"}[sign]
+    if len(smaller) > LONGEST:
+        smaller = "depends"
+    if len(word) > LONGEST:
+        word = "changes" if sign != 0 else "stays"
+    return TermComparison(name, first, second, ratio, smaller, f"{name}: {word}")
+
+
+def _sign(expression: sp.Expr, conditions: tuple[Relational, ...]) -> int | None:
+    """-1 or 1 if no admissible values give the other sign, 0 if it vanishes, None if that is not seen.
+
+    A symbol in (0, 1] is written 1/(1+z), a count 1+z, and r_lo <= r_hi as r_hi = r_lo + z, with z >= 0.
+    """
+    more = {c.gts: c.lts for c in conditions if c.lts.is_Symbol and c.gts.is_Symbol}
+    for symbol in sorted(expression.free_symbols, key=str):
+        domain = QUANTITIES[str(symbol)].domain
+        z = sp.Symbol(f"z_{symbol}", nonnegative=True)
+        if symbol in more:
+            expression = expression.subs(symbol, more[symbol] + z)
+        elif (domain.low, domain.high) == (0, 1) and not domain.open_high:
+            expression = expression.subs(symbol, 1 / (1 + z))
+        elif domain.low == 1:
+            expression = expression.subs(symbol, 1 + z)
+    numerator, denominator = (sp.expand(part) for part in sp.fraction(sp.together(expression)))
+    if numerator == 0:
+        return 0
+    for sign in (1, -1):
+        if denominator.is_nonnegative or (-denominator).is_nonnegative:
+            way = 1 if denominator.is_nonnegative else -1
+            if sp.expand(sign * way * numerator).is_nonnegative:
+                return sign
+    return None
+
+
+def comparison_json(comparison: Comparison) -> dict[str, object]:
+    """Names, ratios as text and LaTeX, and who is smaller, as plain values."""
+
+    def row(term: TermComparison) -> dict[str, object]:
+        latex = {
+            key: None if value is None else latex_of(value)
+            for key, value in (("first", term.first), ("second", term.second), ("ratio", term.ratio))
+        }
+        ratio = None if term.ratio is None else sp.sstr(term.ratio)
+        return {"name": term.name, "ratio": ratio, "smaller": term.smaller, "text": term.text, "latex": latex}
+
+    return {
+        "first": comparison.first,
+        "second": comparison.second,
+        "same_metric": comparison.same_metric,
+        "terms": [row(term) for term in comparison.terms],
+        "total": row(comparison.total),
+    }
