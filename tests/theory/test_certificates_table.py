@@ -1,0 +1,47 @@
+"""Certified worst cases against the bounds, and the table of them in the documentation."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from theory.certificates.table import Row, markdown, rows
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "tightness.md"
+
+
+@pytest.fixture(scope="module")
+def found() -> list[Row]:
+    return rows()
+
+
+def test_the_bounds_hold_and_the_worst_case_is_not_far_below(found: list[Row]) -> None:
+    inside = [row for row in found if row.bound is not None and row.finite is not None]
+    assert len(inside) > 80
+    for row in inside:
+        assert row.bound is not None and row.finite is not None
+        assert row.lower <= row.finite <= row.bound
+    edge = [row for row in inside if row.N == 12]
+    assert all(row.lower > row.bound * Fraction(2, 3) for row in edge if row.bound)
+
+
+def test_a_smaller_constant_is_refuted_by_an_instance(found: list[Row]) -> None:
+    """delayed-gd at tau = 1, h = 1/2: the factor 2 could at best be 2 * .813 for N = 12."""
+    row = next(row for row in found if (row.tau, row.N, row.h) == (1, 12, Fraction(1, 2)))
+    assert row.bound == Fraction(4, 15)
+    assert row.lower > row.bound * Fraction(8, 10) and row.upper < row.bound * Fraction(82, 100)
+
+
+def test_the_bounds_of_the_known_case(found: list[Row]) -> None:
+    values = {row.N: row.bound for row in found if (row.tau, row.h) == (1, Fraction(1, 2))}
+    assert [values[N] for N in range(1, 6)] == [Fraction(16, 5) / N for N in range(1, 6)]
+
+
+def test_outside_the_condition_there_is_no_bound(found: list[Row]) -> None:
+    assert all((row.bound is None) == (row.h + (row.tau * row.h) ** 2 > 1) for row in found)
+
+
+def test_the_documentation_shows_this_table(found: list[Row]) -> None:
+    assert markdown(found) in DOCS.read_text(encoding="utf-8")
