@@ -119,9 +119,7 @@ def test_the_identity_holds_on_random_numbers(checked: list[Checked], tau: int, 
     """upper (f_0 - f_*) - sum w ||g||^2 = sum lam I + sum mu J + <z, S z>, for numbers of no function."""
     problem = WorstCase(tau, N, HALF)
     upper = next(r.certificate.upper for r in checked if r.certificate.problem == problem)
-    S = problem.quadratic(upper.lam)
-    for k in range(N):
-        S[k][k] += upper.mu[k] / 2 - upper.w[k]
+    S = check_module.remainder(problem, upper)
     for seed in range(3):
         x, g, f = trajectory(problem, seed)
         gram = [[sum((p * q for p, q in zip(a, b, strict=True)), Fraction(0)) for b in g] for a in g]
@@ -245,21 +243,33 @@ def add(part: str, name: str, place: int, amount: int) -> Callable[[dict[str, An
 
 
 def lower_consistently(item: dict[str, Any]) -> None:
-    """1 % less, and mu_0 with it: every linear condition still holds."""
+    """1 % less, and all multipliers with it: every linear condition still holds."""
     upper = item["upper"]
-    cut = upper["value"] // 100
-    upper["value"] -= cut
-    upper["mu"][0] -= cut
+    upper["denominator"] *= 100
+    upper["value"] *= 99
+    upper["mu"] = [99 * number for number in upper["mu"]]
+    upper["lam"] = [[i, j, 99 * number] for i, j, number in upper["lam"]]
+    upper["w"] = [100 * number for number in upper["w"]]
 
 
-def shift_multiplier(item: dict[str, Any]) -> None:
-    """One lam a tenth smaller, mu repaired: every linear condition still holds."""
+def shift_weight(item: dict[str, Any]) -> None:
+    """A tenth of all weight to the first gradient: every linear condition still holds."""
+    upper = item["upper"]
+    upper["w"] = [9 * number for number in upper["w"]]
+    upper["denominator"] *= 10
+    upper["w"][0] += upper["denominator"] // 10
+    upper["value"] *= 10
+    upper["mu"] = [10 * number for number in upper["mu"]]
+    upper["lam"] = [[i, j, 10 * number] for i, j, number in upper["lam"]]
+
+
+def drop_pair(item: dict[str, Any]) -> None:
+    """The largest lam left out, mu repaired where it may be."""
     upper = item["upper"]
     i, j, value = max(upper["lam"], key=lambda entry: entry[2])
-    cut = value // 10
-    upper["lam"] = [[a, b, v - cut if (a, b) == (i, j) else v] for a, b, v in upper["lam"]]
-    upper["mu"][i] += cut
-    upper["mu"][j] -= cut
+    upper["lam"] = [entry for entry in upper["lam"] if entry[:2] != [i, j]]
+    upper["mu"][i] += value
+    upper["mu"][j] -= value
 
 
 def flip(item: dict[str, Any]) -> None:
@@ -276,10 +286,6 @@ def scale_instance(item: dict[str, Any]) -> None:
     item["lower"]["gram"] = [[-(-value * 101 // 100) for value in row] for row in item["lower"]["gram"]]
 
 
-def wrong_delay(item: dict[str, Any]) -> None:
-    item["N"] = 6
-
-
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
@@ -289,8 +295,9 @@ def wrong_delay(item: dict[str, Any]) -> None:
         (lambda item: item["upper"]["lam"][0].__setitem__(2, item["upper"]["lam"][0][2] + 1), "coefficients of f_"),
         (lambda item: item["upper"].__setitem__("value", item["upper"]["value"] * 99 // 100), "coefficients of f_0"),
         (flip, "multiplier lam is negative"),
-        (lower_consistently, "not positive semidefinite|multiplier mu is negative"),
-        (shift_multiplier, "not positive semidefinite|multiplier mu is negative"),
+        (lower_consistently, "remainder is not positive semidefinite"),
+        (shift_weight, "remainder is not positive semidefinite"),
+        (drop_pair, "multiplier mu is negative"),
         (raise_lower, r"\|\|g_\d\|\|\^2 is smaller than the value"),
         (scale_instance, "f_. - f_. is smaller|interpolation inequality"),
         (add("lower", "f", 0, 10**9), "larger than 1"),
@@ -349,6 +356,12 @@ def text(**changes: object) -> str:
 def test_the_plain_file_is_read_and_proved() -> None:
     (certificate,) = parse(text())
     assert check(certificate).proved and certificate.upper.value == certificate.lower.value == 2
+
+
+def test_an_instance_below_its_lower_bound_is_refused() -> None:
+    """N = 1: ||g_0||^2 = 3 needs f_0 - f_* >= 3/2."""
+    (certificate,) = parse(text(item__lower__value=3, item__lower__gram=[[3]]))
+    assert check(certificate).reason == "lower: f_0 - f_* is smaller than ||g_0||^2/2"
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from theory.certificates.ldl import pivots
 from theory.certificates.schema import FOLDER, Certificate, Lower, Upper, read
-from theory.certificates.worst_case import WorstCase
+from theory.certificates.worst_case import Matrix, WorstCase
 from theory.errors import InputError
 
 
@@ -45,6 +45,14 @@ class Checked:
         return f"delayed-gd tau={problem.tau} N={problem.N} h={problem.h}"
 
 
+def remainder(problem: WorstCase, upper: Upper) -> Matrix:
+    """S of the identity: what the multipliers leave over of the squares."""
+    S = problem.quadratic(upper.lam)
+    for k in range(problem.N):
+        S[k][k] += upper.mu[k] / 2 - upper.w[k]
+    return S
+
+
 def against_upper(problem: WorstCase, upper: Upper) -> str | None:
     """Why the multipliers do not prove the upper number; None if they do."""
     n = problem.N
@@ -60,10 +68,9 @@ def against_upper(problem: WorstCase, upper: Upper) -> str | None:
             return f"upper: the coefficients of f_{i} do not agree"
     if sum(upper.mu) != upper.value:
         return "upper: the coefficients of f_* do not agree"
-    S = problem.quadratic(upper.lam)
-    for k in range(n):
-        S[k][k] += upper.mu[k] / 2 - upper.w[k]
-    return None if pivots(S) is not None else "upper: the remainder is not positive semidefinite"
+    if pivots(remainder(problem, upper)) is None:
+        return "upper: the remainder is not positive semidefinite"
+    return None
 
 
 def against_lower(problem: WorstCase, lower: Lower) -> str | None:

@@ -71,8 +71,10 @@ class WorstCase:
             for a, b, sign in ((i, i, 1), (i, j, 1), (j, i, -1), (j, j, -1)):  # <x_i - x_j, g_i + g_j>/4, twice
                 xg[a][b] += sign * quarter
         # Q = gg + T' xg + xg' T + T' xx T
-        inner = [[xg[k][l] + sum(xx[k][m] * T[m][l] for m in range(n)) / 2 for l in range(n)] for k in range(n)]
-        half = [[sum(T[m][k] * inner[m][l] for m in range(n)) for l in range(n)] for k in range(n)]
+        zero = Fraction(0)
+        bent = [[sum((xx[k][m] * T[m][l] for m in range(n)), zero) for l in range(n)] for k in range(n)]
+        inner = [[xg[k][l] + bent[k][l] / 2 for l in range(n)] for k in range(n)]
+        half = [[sum((T[m][k] * inner[m][l] for m in range(n)), zero) for l in range(n)] for k in range(n)]
         return [[gg[k][l] + half[k][l] + half[l][k] for l in range(n)] for k in range(n)]
 
     def interpolation(self, f: Sequence[Fraction], gram: Matrix) -> dict[tuple[int, int], Fraction]:
