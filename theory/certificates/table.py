@@ -1,7 +1,7 @@
-"""Certified worst cases beside the bounds `delayed-gd` and `delayed-gd-finite`: `python -m theory.certificates.table`.
+"""Certified worst cases beside the bounds of delayed gradient descent: `python -m theory.certificates.table`.
 
 Kind: report of certified numbers. The share V/bound says how much of the bound is reached by some function; the
-growth of 1/V in N says the same for long runs, where the bound's own growth is h (2 - h - (tau h)^2)/2.
+growth of 1/V in N, against the growth of 1/bound, says the same for long runs.
 Tests: tests/theory/test_certificates_table.py (the table in docs/tightness.md is this one).
 """
 
@@ -13,20 +13,21 @@ from fractions import Fraction
 from theory.bound import Bound
 from theory.certificates.check import check_all
 from theory.delays.exact import evaluate
-from theory.euclidean.delayed_gd import BOUND, FINITE
+from theory.euclidean import delayed_gd, delayed_gd_two_sided
+
+BOUNDS = (delayed_gd.BOUND, delayed_gd.FINITE, delayed_gd_two_sided.BOUND)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One certified problem. bound, finite: the two bounds in units of L Delta0, None outside their condition."""
+    """One certified problem. bounds: those of BOUNDS in units of L Delta0, None outside their condition."""
 
     tau: int
     N: int
     h: Fraction
     lower: Fraction
     upper: Fraction
-    bound: Fraction | None
-    finite: Fraction | None
+    bounds: tuple[Fraction | None, ...]
 
 
 def bound_value(bound: Bound, tau: int, N: int, h: Fraction) -> Fraction | None:
@@ -48,9 +49,9 @@ def rows(taus: range = range(5)) -> list[Row]:
             # a delay beyond N - 2 is the delay N - 2; a step only where longer runs have it too
             serves = tau == problem.tau or (tau > problem.tau == max(problem.N - 2, 0))
             if serves and problem.h in steps[tau]:
-                values = [bound_value(bound, tau, problem.N, problem.h) for bound in (BOUND, FINITE)]
+                values = tuple(bound_value(bound, tau, problem.N, problem.h) for bound in BOUNDS)
                 lower, upper = result.certificate.lower.value, result.certificate.upper.value
-                found.append(Row(tau, problem.N, problem.h, lower, upper, values[0], values[1]))
+                found.append(Row(tau, problem.N, problem.h, lower, upper, values))
     return sorted(found, key=lambda row: (row.tau, row.h, row.N))
 
 
@@ -65,7 +66,7 @@ def _grid(head: list[str], body: list[list[str]]) -> str:
 
 
 def markdown(found: list[Row] | None = None) -> str:
-    """Three tables: all delays at h = 1/2, shares of the bounds at the edge of their condition, growth of 1/V."""
+    """Three tables: all delays at h = 1/2; bounds at the largest N, and the share V/bound; growth from N - 1 to N."""
     table = {(row.tau, row.h, row.N): row for row in (rows() if found is None else found)}
     half = Fraction(1, 2)
     counts = sorted({N for _, h, N in table if h == half})
@@ -78,13 +79,19 @@ def markdown(found: list[Row] | None = None) -> str:
     body, growth = [], []
     for tau, h in sorted({(tau, h) for tau, h, N in table if N == last}):
         row, before = table[tau, h, last], table[tau, h, last - 1]
-        shares = ["outside" if value is None else digits(row.upper / value) for value in (row.bound, row.finite)]
-        bounds = ["outside" if value is None else digits(value) for value in (row.bound, row.finite)]
-        body.append([str(tau), str(h), digits(row.upper), bounds[0], shares[0], bounds[1], shares[1]])
-        ours, theirs = 1 / row.upper - 1 / before.upper, h * (2 - h - (tau * h) ** 2) / 2
-        growth.append([str(tau), str(h), digits(ours), "outside" if row.bound is None else digits(theirs)])
-    second = _grid(["tau", "h", f"V(tau, {last}, h)", "delayed-gd", "share", "delayed-gd-finite", "share"], body)
-    third = _grid(["tau", "h", f"1/V at {last} less 1/V at {last - 1}", "the bound's h (2 - h - (tau h)^2)/2"], growth)
+        shares, slopes = [], [digits(1 / row.upper - 1 / before.upper)]
+        for value, earlier in zip(row.bounds, before.bounds, strict=True):
+            if value is None or earlier is None:
+                shares += ["outside", "outside"]
+                slopes.append("outside")
+            else:
+                shares += [digits(value), digits(row.upper / value)]
+                slopes.append(digits(1 / value - 1 / earlier))
+        body.append([str(tau), str(h), digits(row.upper), *shares])
+        growth.append([str(tau), str(h), *slopes])
+    names = [bound.name for bound in BOUNDS]
+    second = _grid(["tau", "h", f"V(tau, {last}, h)", *(part for name in names for part in (name, "share"))], body)
+    third = _grid(["tau", "h", "1/V", *names], growth)
     return f"{first}\n\n{second}\n\n{third}\n"
 
 
