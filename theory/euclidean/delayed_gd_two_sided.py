@@ -3,8 +3,8 @@ for tau = 0 and h <= 1, for K = 1, and for K = 2 where h (1+tau) <= 1.
 
 Statement, h = L gamma, s = max(1, h (1+tau)), W = sum_{k<K-1} min(k, tau)^2, if h^2 (tau^2 + (tau+1)^2) <= 2:
     min_{k<K}||grad f(x_k)||^2 <= L Delta0/(1/2 + (K-1)(h - s h^2/4) - (h^3/4)((2 s - h)/(s - h)) W)
-(without the last term for tau = 0). Where the condition of `delayed-gd` holds this one does, and the bound is never
-above `delayed-gd-finite`: a step with a full window adds (h^2/4)(2 - s - (tau h)^2/(s - h)) >= 0 more to the denominator.
+(without the last term for tau = 0). Where the condition of `delayed-gd` holds this one does, and the bound never
+exceeds `delayed-gd-finite`: a full window's step adds (h^2/4)(2 - s - (tau h)^2/(s - h)) >= 0 more to the denominator.
 
 Proof, in units L = 1: g_k = grad f(x_k), z_k = g_{(k-tau)+}, p_k = ||g_k - z_k||, d_k = ||g_{k+1} - g_k||. With
 a - b = 1 and a + b = s, a times (k, k+1) and b times (k+1, k) of the interpolation inequalities give
