@@ -27,7 +27,7 @@ class Preset:
     trace_batches          optimizer steps of the traced two-process run
     oracle_steps           steps over which engine and oracle are compared bit for bit
     training_steps         optimizer steps of each arm
-    proofs                 names of the proofs to check with what they rest on; None: all
+    proofs                 names of the proofs to check with what they rest on; None: all, and the certificates
     training_seeds         paired seeds (same initial weights and data order in every arm)
     training_microbatches  microbatches per optimizer step
     microbatch_sequences   sequences per microbatch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from theory.bound import Bound
 from theory.errors import InputError
-from theory.euclidean import delayed_gd
+from theory.euclidean import delayed_gd, delayed_gd_two_sided
 from theory.lmo import (
     delayed,
     error_feedback,
@@ -62,6 +62,7 @@ BOUNDS: dict[str, Bound] = {
         local_variance.BOUND,
         delayed_gd.BOUND,
         delayed_gd.FINITE,
+        delayed_gd_two_sided.BOUND,
     )
 }
 

@@ -10,13 +10,15 @@ from staleproof.errors import EXIT_CLAIM_FAILED, EXIT_HOLDS
 from staleproof.output import count, emit, emit_json, note
 
 if TYPE_CHECKING:
+    from theory.certificates.check import Checked
     from theory.checkers.check import ProofResult, StepResult
 
+CERTIFICATES = "certificates"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
-    parser.add_argument("name", metavar="NAME", nargs="?", help="theorem or lemma (default: all; see --list)")
+    parser.add_argument("name", metavar="NAME", nargs="?", help="theorem, lemma or 'certificates' (default: all)")
     parser.add_argument("--steps", action="store_true", help="print every step with the counterexamples, too")
     parser.add_argument("--list", action="store_true", help="print the names and titles of what has a proof")
     add_json(parser)
@@ -24,38 +26,64 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Check and print."""
+    from staleproof import certificates
+    from theory.certificates.check import check_all as check_certificates
     from theory.checkers.check import check_all
     from theory.proofs import PROOFS, get_proof
 
     if args.list:
         titles = {name: proof.theorem.title for name, proof in PROOFS.items()}
+        rest = {CERTIFICATES: certificates.TITLE}
         width = max(map(len, titles))
-        text = "\n".join(f"{name:<{width}}  {title}" for name, title in titles.items())
-        emit_json({"proofs": titles}) if args.json else emit(text)
+        text = "\n".join(f"{name:<{width}}  {title}" for name, title in (titles | rest).items())
+        emit_json({"proofs": titles, **rest}) if args.json else emit(text)
         return EXIT_HOLDS
-    chosen = list(PROOFS.values()) if args.name is None else [get_proof(args.name)]
-    results = check_all(chosen)
-    proved = all(result.proved for result in results.values())
+    checked = check_certificates() if args.name in (None, CERTIFICATES) else []
+    if args.name == CERTIFICATES:
+        chosen = []
+    else:
+        chosen = list(PROOFS.values()) if args.name is None else [get_proof(args.name)]
+    results = check_all(chosen) if chosen else {}
+    proved = all(result.proved for result in results.values()) and all(result.proved for result in checked)
     if args.json:
-        emit_json(as_dict(results))
+        emit_json(as_dict(results, checked))
+    elif args.name == CERTIFICATES:
+        emit("\n".join([*map(certificate_line, checked), certificates.line(checked)]))
     else:
         shown = list(results.values()) if args.name is None else [results[args.name]]
         emit("\n\n".join(proof_text(result, args.steps) for result in shown))
         steps = len({id(step) for result in results.values() for step in result.steps})
         words = "all proved" if proved else "NOT all proved"
+        if checked:
+            emit(f"\n{certificates.line(checked)}")
         emit(f"\n{count(len(results), 'proof')}, {count(steps, 'step')}: {words}")
     for result in results.values():
         if not result.proved:
             note(f"staleproof prove: claim failed: {result.name}: {result.reason}")
+    for certified in checked:
+        if not certified.proved:
+            note(f"staleproof prove: claim failed: {certified.name}: {certified.reason}")
     return EXIT_HOLDS if proved else EXIT_CLAIM_FAILED
 
 
-def as_dict(results: dict[str, ProofResult]) -> dict[str, Any]:
+def as_dict(results: dict[str, ProofResult], checked: list[Checked]) -> dict[str, Any]:
     """The results ready for JSON."""
-    return {
-        "all_proved": all(result.proved for result in results.values()),
+    from staleproof import certificates
+
+    found: dict[str, Any] = {
+        "all_proved": all(r.proved for r in results.values()) and all(r.proved for r in checked),
         "proofs": {name: result.as_dict() for name, result in results.items()},
     }
+    if checked:
+        found[CERTIFICATES] = certificates.as_dict(checked)
+    return found
+
+
+def certificate_line(result: Checked) -> str:
+    """One certificate: problem, both sides, verdict."""
+    certificate = result.certificate
+    sides = f"{float(certificate.lower.value):.7f} to {float(certificate.upper.value):.7f}"
+    return f"{result.name}: {sides}, {'proved' if result.proved else 'NOT PROVED: ' + str(result.reason)}"
 
 
 def proof_text(result: ProofResult, steps: bool) -> str:

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.progress import Progress
+from staleproof import certificates
 from staleproof.claims import Claim
 from staleproof.presets import Preset
 from staleproof.sections import Skipped
+from theory.certificates.check import check_all as check_certificates
 from theory.checkers.check import ProofResult, check_all
 from theory.checkers.solver import load
 from theory.errors import InputError
@@ -32,8 +34,14 @@ def run(preset: Preset, progress: Progress, folder: Path) -> tuple[dict[str, Any
         raise Skipped(str(error)) from None
     chosen = [get_proof(name) for name in preset.proofs or PROOFS]
     results = check_all(chosen, progress)
+    found: dict[str, Any] = {"proofs": [row(result) for result in results.values()]}
+    claims = [claim(result) for result in results.values()]
+    if not preset.proofs:
+        checked = check_certificates()
+        found["certificates"] = certificates.as_dict(checked)
+        claims.append(certificates.claim(checked, EVIDENCE))
     progress(1.0, "done")
-    return {"proofs": [row(result) for result in results.values()]}, [claim(result) for result in results.values()]
+    return found, claims
 
 
 def claim(result: ProofResult) -> Claim:

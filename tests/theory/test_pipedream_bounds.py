@@ -16,7 +16,7 @@ from theory.symbols import QUANTITIES, symbols
 
 gamma, S, sigma, sigma_b, B, G, delta_max, theta, K, M, H = symbols("gamma S sigma sigma_b B G delta_max theta K M H")
 FOLDER = [
-    name for name, bound in BOUNDS.items() if bound.unit == "(f/x)^2" and name != "delayed-gd" and "finite" not in name
+    name for name, bound in BOUNDS.items() if bound.unit == "(f/x)^2" and not name.startswith("delayed-gd")
 ]
 
 #: S = 16 stages, each block with a second moment of 1 of which all is noise: G = sigma_b = 1, so B^2 = sigma^2 = 16.
