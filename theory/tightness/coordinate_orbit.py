@@ -6,8 +6,8 @@ iterate the l_inf norm of grad f is n/2 = tau + 1/2: Theorem 1s at alpha = 1, in
 
 Proof: after k <= n flips w_j = -1/2 for j < k, else 1/2. Coordinate i of the gradient tau steps ago, at k = i - tau
 with tau <= i < n: H_ij = +1 exactly for j >= i - tau = k, where w_j = +1/2, and -1 for j < k, where w_j = -1/2; all n
-products are +1/2, so g_i = n/2, the largest possible, and the step at i flips coordinate i downwards. For i < tau the state of
-tau steps ago is that of k = i + n - tau flips with the other sign, by the same count.
+products are +1/2, so g_i = n/2, the largest possible, and the step at i flips coordinate i downwards. For i < tau the
+state of tau steps ago is that of k = i + n - tau flips with the other sign, by the same count.
 
 f is not bounded below. `cut_off` multiplies it by a function of eps log|w|_2 that falls from 1 to 0: all entries of the
 Hessian change by at most eps (4 sqrt(n) + 2 n (1 + eps)), so with L <= 1 + O(eps) the orbit stays and f is bounded; the

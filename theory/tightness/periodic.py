@@ -1,7 +1,7 @@
 """A periodic orbit of the delayed LMO method on a quadratic, and its exact check. Kind: exact.
 
-x_{k+1} = x_k - eta d_k, alpha = 1, no noise, f = x'Hx/2, eta = 1; d_k is an LMO direction of the gradient H x_{k-tau}, for
-all k of one period, indices modulo the period. If no step is wrong, dn(grad f(x_k)) / L, averaged over the period, is
+x_{k+1} = x_k - eta d_k, alpha = 1, no noise, f = x'Hx/2, eta = 1; d_k is an LMO direction of the gradient H x_{k-tau},
+for all k of one period, indices modulo the period. If no step is wrong, dn(grad f(x_k)) / L, averaged over a period, is
 attained by the method, so no delay constant of that norm can be below it. Where a gradient has ties (a zero coordinate
 under sign descent, two steepest coordinates in l_1) the LMO has several answers, and the orbit takes one of them.
 

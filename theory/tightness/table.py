@@ -1,15 +1,18 @@
 """Upper and lower bounds on the delay constant, side by side.
 
 The constant of a norm and a metric: the largest limit, K -> oo at fixed Delta0, of the metric divided by L eta, over
-all L-smooth f that are bounded below, without noise and at alpha = 1. Upper: the terms step and delay of the theorem for
-that metric, K -> oo. Lower: an orbit of this package, evaluated when the table is made. Metrics: the average of
+all L-smooth f that are bounded below, without noise and at alpha = 1. Upper: the terms step and delay of the theorem
+for that metric, K -> oo. Lower: an orbit of this package, evaluated when the table is made. Metrics: the average of
 dn(grad f) at x_k, the average at x_{(k-tau)+}, the minimum over k. A minimum is at most the average.
 Checked by tests/theory/tightness/test_table.py, which also compares docs/tightness.md with it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
 
 import sympy as sp
 
@@ -21,6 +24,7 @@ from theory.tightness import circle
 from theory.tightness.coordinate_orbit import coordinate_orbit
 from theory.tightness.lattice import check_natural
 from theory.tightness.one_dimension import quadratic_run
+from theory.tightness.periodic import PeriodicOrbit
 from theory.tightness.sign_orbit import sign_orbit
 
 METRICS = ("average at x_k", "average at x_{(k-tau)+}", "minimum over k")
@@ -55,6 +59,7 @@ class Row:
         return float(self.lower / self.upper)
 
 
+@cache
 def _limit(expression: sp.Expr, tau: int) -> sp.Expr:
     at_one = sp.expand(expression.subs({L: 1, eta: 1, alpha: 1, TAU: tau}))
     return sp.Add(*(term for term in sp.Add.make_args(at_one) if not term.has(K)))  # what is left is O(1/K)
@@ -78,21 +83,27 @@ def lower(norm: str, metric: str, tau: int) -> tuple[sp.Expr, str]:
     minimum = metric == METRICS[2]
     found = [(_one_dimension(tau, minimum), "one dimension")]
     if norm == "l_1":
-        found.append((_over_period(coordinate_orbit(tau).gradient_norms(), minimum), "coordinate orbit"))
+        found.append((_over_period(_norms(coordinate_orbit, tau), minimum), "coordinate orbit"))
     if norm in ("sign", "operator") and tau:
-        found.append((_over_period(sign_orbit(tau).gradient_norms(), minimum), "sign orbit"))
+        found.append((_over_period(_norms(sign_orbit, tau), minimum), "sign orbit"))
     if norm in ("l_2", "operator"):
         found.append((circle.RADIUS.subs(circle.tau, tau), "circle"))
     return max(found, key=lambda item: float(item[0]))
 
 
+@cache
+def _norms(orbit: Callable[[int], PeriodicOrbit], tau: int) -> tuple[Fraction, ...]:
+    return tuple(orbit(tau).gradient_norms())
+
+
+@cache
 def _one_dimension(tau: int, minimum: bool) -> sp.Expr:
     period = quadratic_run(tau, 4 * tau + 1)  # x_0, ..., x_{4 tau + 1}
     return _over_period([abs(x) for x in period], minimum)
 
 
-def _over_period(norms: list, minimum: bool) -> sp.Expr:
-    value = min(norms) if minimum else sum(norms) / len(norms)
+def _over_period(norms: Sequence[Fraction], minimum: bool) -> sp.Expr:
+    value = min(norms) if minimum else sum(norms, Fraction(0)) / len(norms)
     return sp.Rational(value.numerator, value.denominator)
 
 
