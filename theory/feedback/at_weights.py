@@ -10,9 +10,10 @@ correction's bound is smaller if dbar < a, or if dbar < 2 a - 1: a comparison of
 
 Proof, m = m_{k+1}: <grad f(y_k), d_k> >= dn(m) - dn(m - grad f(y_k)) and
 dn(m) >= dn(grad f(x_{k-1})) - dn(m - grad f(x_{k-1})). The first error is `ef-momentum-error`. In the second the
-gradient of age i, P(i) = a (1-a)^i, was taken at x_{k-1-i}, and x_{k-1} - x_{k-1-i} = y_{k-1} - y_{k-1-i} + U_{k-2} - U_{k-2-i} has norm at most eta (i + min(2, delta_{k-1} + ... +
-delta_{k-i})) for i >= 1 and is 0 for i = 0. P(i >= 1) = 1-a; over the run each delta_j is counted sum_{q>=1} P(i >= q) =
-(1-a)/a times. Shifting the index: k = 1..K gives x_0, ..., x_{K-1}.
+gradient of age i, P(i) = a (1-a)^i, was taken at x_{k-1-i}, and
+    x_{k-1} - x_{k-1-i} = y_{k-1} - y_{k-1-i} + U_{k-2} - U_{k-2-i}
+has norm at most eta (i + min(2, delta_{k-1} + ... + delta_{k-i})) for i >= 1 and is 0 for i = 0. P(i >= 1) = 1-a; over
+the run each delta_j is counted sum_{q>=1} P(i >= q) = (1-a)/a times. The index k = 1..K gives x_0, ..., x_{K-1}.
 Checked by tests/theory/feedback/test_at_weights.py (on runs; the orbits of worst_case).
 """
 

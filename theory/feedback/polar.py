@@ -14,7 +14,7 @@ Proof. m = Q H and n = P G with H, G symmetric positive definite, W = Q^T P, X =
 X = int_0^oo e^{-Ht} (Q^T E - E^T P) e^{-Gt} dt, hence |X| <= 2 |E|/(s + s') in every unitarily invariant norm. Square:
 |Q - P| = |X|. Rectangular: the part of P outside the range of Q is -(1 - Q Q^T) E G^{-1}, of norm at most |E|/s', or
 |E|/s with the roles exchanged; the two parts have orthogonal ranges. Square case: R.-C. Li 1995 (SIAM J. Matrix Anal.
-Appl. 16). Checked by tests/theory/feedback/test_drifts.py (the Sylvester identity, random matrices, near-singular ones).
+Appl. 16). Checked by tests/theory/feedback/test_drifts.py (the Sylvester identity; random and near-singular matrices).
 """
 
 from __future__ import annotations

@@ -11,8 +11,9 @@ state of tau steps ago is that of k = i + n - tau flips with the other sign, by 
 
 f is not bounded below. `cut_off` multiplies it by a function of eps log|w|_2 that falls from 1 to 0: all entries of the
 Hessian change by at most eps (4 sqrt(n) + 2 n (1 + eps)), so with L <= 1 + O(eps) the orbit stays and f is bounded; the
-constant is the supremum as eps -> 0. Start: the orbit is the run from its own first tau + 1 points as history; on this
-quadratic the method's own start does not lead to it (the backward search finds no predecessor off the orbit).
+constant is the supremum as eps -> 0. Start: on this quadratic a backward search finds no lattice point off the
+orbit that leads to it (tau = 1, 2, 3); theory.tightness.clock leads the method's own start to it in max(l_1, one more
+coordinate), the norm of two layers.
 Checked by tests/theory/tightness/test_orbits.py.
 """
 

@@ -5,7 +5,8 @@ D = diag(1,-1), E = [[0,1],[1,0]] (of reflections). Its singular values are |z| 
     operator norm = |z|_2 + |w|_2,    nuclear norm = 2 max(|z|_2, |w|_2),
 the l_1 sum of two Euclidean planes: a step of Muon is a unit step in one plane, the one whose gradient is longer. The
 gradient of f = v'Qv/2, v = (z, w), has the coordinates Qv/2 and the nuclear norm max(|(Qv)_z|, |(Qv)_w|), and L is the
-largest spectral norm of the four 2 x 2 blocks of Q: no estimate is needed. Larger shapes contain these (zero rows and columns).
+largest spectral norm of the four 2 x 2 blocks of Q: no estimate is needed. Larger shapes contain these (zero rows and
+columns). The search of theory.tightness.matrix_search, tau = 1 and 2, ends at the circle's value and not above it.
 Checked by tests/theory/tightness/test_matrices.py (against singular values and the polar factor).
 """
 

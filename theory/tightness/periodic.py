@@ -6,8 +6,8 @@ attained by the method, so no delay constant of that norm can be below it. Where
 under sign descent, two steepest coordinates in l_1) the LMO has several answers, and the orbit takes one of them.
 
 The orbit is the method's run from the history x_0, ..., x_tau, and Theorems 1, 1s and 1m hold from any history whose
-steps have norm <= eta. Whether the method's own start (all of the first tau + 1 gradients at x_0) leads to the orbit is
-stated for each instance. Checked by tests/theory/tightness/test_orbits.py.
+steps have norm <= eta. theory.tightness.clock leads the method's own start (all of the first tau + 1 gradients at x_0)
+to it. Checked by tests/theory/tightness/test_orbits.py.
 """
 
 from __future__ import annotations

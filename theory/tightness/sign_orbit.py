@@ -9,12 +9,13 @@ the gradient norm is the same at all iterates, so it bounds average and minimum 
     of tau + 1/2          1    13/15   6/7    5/6          (dimension n = 2 tau + 2)
 At tau = 1 this is Theorem 1s itself: for sign descent in dimension 4 the delay constant is exactly 1, with
 H = (1/4) [[0,1,0,-1],[1,0,1,0],[0,1,0,1],[-1,0,1,0]], two copies of the 2 x 2 Hadamard form, for which L = 1. At n = 3
-the best is 7/9 of it. The method's own start leads to these orbits (test: from seeded random lattice points).
+the best is 7/9 of it. H is indefinite and the orbit repels: theory.tightness.clock leads the method's own start to it,
+decides its ties (one zero coordinate of the gradient per iterate at even n) and keeps f bounded below, in one more
+dimension and with L <= 1 + O(eps).
 
 Operator norm: f(diag X) on n x n matrices has the same L, a diagonal gradient, nuclear norm = l_1, and polar factor =
-diagonal of signs. So Muon inherits each value: its constant at tau = 1 is 1 too, on 4 x 4 matrices.
-Where one gradient coordinate is 0 (one per iterate at even n), the LMO step is either sign; f plus small bumps at the
-2n points of the orbit makes the choice strict, at the price of L -> L + O(eps).
+diagonal of signs. So Muon inherits each value: its constant at tau = 1 is 1 too, on 4 x 4 matrices
+(5 x 5 with the clock).
 Checked by tests/theory/tightness/test_orbits.py.
 """
 
