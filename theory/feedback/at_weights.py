@@ -14,7 +14,8 @@ gradient of age i, P(i) = a (1-a)^i, was taken at x_{k-1-i}, and
     x_{k-1} - x_{k-1-i} = y_{k-1} - y_{k-1-i} + U_{k-2} - U_{k-2-i}
 has norm at most eta (i + min(2, delta_{k-1} + ... + delta_{k-i})) for i >= 1 and is 0 for i = 0. P(i >= 1) = 1-a; over
 the run each delta_j is counted sum_{q>=1} P(i >= q) = (1-a)/a times. The index k = 1..K gives x_0, ..., x_{K-1}.
-Checked by tests/theory/feedback/test_at_weights.py (on runs; the orbits of worst_case).
+Attained, K -> oo, at a = 1 and dbar = 1 on x^2/2 (theory.feedback.worst_case). Checked by
+tests/theory/feedback/test_at_weights.py (on runs, and on that orbit).
 """
 
 from __future__ import annotations
