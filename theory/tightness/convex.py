@@ -11,8 +11,8 @@ nothing better (l_1: n < 40, tau = 1..4; l_inf with the triangle wave: n < 12, t
 clock is not convex.
 
 Proof: u_i = (cos, sin)(pi i/n) gives H_ij = <u_i, u_j>, so f(x) = |z|^2/2 with z = sum x_i u_i in the plane.
-l_inf: the steps of z are the vertices of the regular 2n-gon sum [-u_i, u_i], of length R = 1/sin(pi/2n); L = R^2; z runs
-on a regular 2n-gon of radius r = R/(2 sin(pi/2n)), its dual norm is r R cos(pi/2n), as z points to the middle of an edge.
+l_inf: the steps of z are the vertices of the regular 2n-gon sum [-u_i, u_i], of length R = 1/sin(pi/2n); L = R^2; z
+runs on a regular 2n-gon of radius r = R/(2 sin(pi/2n)), dual norm r R cos(pi/2n): z points to the middle of an edge.
 l_1: the steps are the u_i, r = 1/(2 sin(pi/2n)), and the largest |<u_i, z>| is r cos(pi/2n).
 In both cases the step is that of the point tau steps ago since a turn by tau steps and a half, and half an edge, is a
 quarter turn: (tau + 1/2 + 1/2) pi/n = pi/2.
