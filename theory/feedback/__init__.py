@@ -7,6 +7,7 @@ bound the drift by what the optimizer measures, for update rules where that is p
     noise         the same with white noise alone, exact: which momentum makes the correction smaller than the delay
     normalised    normalised SGD: the drift is at most 2 a |g - m|/(|m| + |m'|)
     polar         Muon: the same with the smallest singular values
+    far           both, with nothing measured but the momentum's length: small drift far from the floor L eta
     sign_flips    sign descent with coordinate smoothness: the share of curvature whose sign flips
     at_weights    the gradient at the weights without the return term
     worst_case    one dimension, no momentum: strictly worse than no correction
