@@ -2,7 +2,7 @@
 
 No drift is measured here. Assume noises of norm at most nu on the path, and momenta that stay long: |m_k| >= G for
 k >= 1 (normalised SGD, l_2), or smallest singular value >= G, full rank (Muon; |.| the operator norm, which is below
-the nuclear norm of L). Let s be the largest |d_j - d_{j-1}|, and gamma = 1 for l_2 and square matrices, sqrt 2 for others.
+the nuclear norm of L). Let s be the largest |d_j - d_{j-1}|, gamma = 1 for l_2 and square matrices, sqrt 2 for others.
 If G > gamma tau L eta, error feedback of either form, any tau, has
     s <= gamma [L eta + 2 a nu + a (1-a) E0] / (G - gamma tau L eta),    delta_k <= kappa s,
 kappa = tau (tau+1)/2 (extrapolate) or tau^2 (telescoped), E0 = |m_0 - grad f(x_0)|. So at tau = 1 the drift is at most

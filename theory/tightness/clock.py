@@ -65,9 +65,10 @@ def clocked_run(orbit: PeriodicOrbit, ramp: int, forcing: float, steps: int) -> 
         w.append(w[k] + _lmo_step(orbit.norm, gradients[max(k - tau, 0)]))
     norms = np.array([float(orbit.dual_norm(list(g))) for g in gradients])
     size = max(float(orbit.dual_norm(list(H @ v))) for v in w)
-    change = 2 / ramp * size + 3 * forcing * float(orbit.dual_norm(list(np.ones(len(H)))))  # |chi'| <= 2/T, |(A p)'|
+    # cubic steps between the integers: |p'| <= 3, |p''| <= 12 for entries +-1; A' >= -2 eps, A'' <= 6 eps
+    change = 2 / ramp * size + 5 * forcing * float(orbit.dual_norm(list(np.ones(len(H)))))  # |chi'| <= 2/T, |(A p)'|
     reach = max(float(np.abs(v).sum()) for v in w)
-    curvature = 4 / ramp**2 * size * reach + 12 * forcing * reach  # |chi''| <= 4/T^2, |(A p)''|; S'' the same
+    curvature = 4 / ramp**2 * size * reach + 30 * forcing * reach  # |chi''| <= 4/T^2, |(A p)''|; S'' the same
     return ClockedRun(np.array(w), norms, 2 * change + 2 * curvature)
 
 
