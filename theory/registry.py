@@ -5,7 +5,9 @@ from __future__ import annotations
 from theory.bound import Bound
 from theory.errors import InputError
 from theory.euclidean import delayed_gd, delayed_gd_two_sided
+from theory.feedback import at_weights
 from theory.lmo import (
+    at_iterate,
     delayed,
     error_feedback,
     finite,
@@ -44,6 +46,8 @@ BOUNDS: dict[str, Bound] = {
         star_convex.BOUND,
         star_convex.FINITE,
         star_convex_reported.BOUND,
+        at_iterate.BOUND,
+        at_weights.BOUND,
         paper.BOUND,
         second_moment.BOUND,
         second_moment.INDEPENDENT,

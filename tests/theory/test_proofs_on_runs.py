@@ -121,11 +121,15 @@ def pathwise(relation: Relation) -> bool:
     return bool(names) and not any(n.startswith((PREFIX, "mean_")) or n in whole for n in names)
 
 
+#: Proofs about stochastic gradient descent, whose runs are in test_pipedream_runs.py and test_delayed_sgd_runs.py.
+OF_SGD = ("block-", "full-", "exact-", "window", "rpd-", "pipedream-", "delayed-gd")
+
+
 def relations(corrected: bool) -> list[tuple[str, str, Relation]]:
     """(place, scope, relation) of every pathwise conclusion and axiom of the proofs with or without correction."""
     found = {}
     for name, proof in PROOFS.items():
-        if ("error-feedback" in name or name.startswith("ef-")) != corrected:
+        if name.startswith(OF_SGD) or ("error-feedback" in name or name.startswith("ef-")) != corrected:
             continue
         for step in proof.steps:
             for fact in (*proof.facts(step), proof._facts[step.name]):
