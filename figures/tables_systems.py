@@ -43,6 +43,7 @@ CSV_KEYS = (
     ("gradient bytes", "gradient_bytes"),
     ("optimizer bytes", "optimizer_bytes"),
     ("activation bytes", "activation_bytes"),
+    ("correction bytes", "correction_bytes"),
     ("microbatches per time", "microbatches_per_time"),
     ("throughput", "relative_throughput"),
     ("note", "note"),

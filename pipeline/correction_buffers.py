@@ -31,6 +31,16 @@ class CorrectionBuffers:
         if self.adaptive and self.name != "delay-compensation":
             raise InputError(f"adaptive: True with correction {self.name!r}; allowed with delay-compensation")
 
+    @property
+    def settings(self) -> dict[str, str | bool]:
+        """Name, and what the correction has of the other two."""
+        own: dict[str, str | bool] = {"name": self.name}
+        if self.name == "error-feedback":
+            own["form"] = self.form
+        if self.name == "delay-compensation":
+            own["adaptive"] = self.adaptive
+        return own
+
     def count(self, tau: int) -> int:
         """Buffers for a delay of tau optimizer steps; none without a delay."""
         if tau == 0 or self.name == "lr-discount":

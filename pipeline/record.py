@@ -296,7 +296,8 @@ def divergence(summary: Mapping[str, Any]) -> str | None:
 def describe(summary: Mapping[str, Any]) -> str:
     """The summary in words."""
     lines = [
-        f"{summary['schedule']}, {summary['stages']} stages, {summary['microbatches']} microbatches, "
+        f"{summary['schedule']}, {summary['stages']} stages, {summary['microbatches']} "
+        f"{'microbatch' if summary['microbatches'] == 1 else 'microbatches'}, "
         f"{summary['optimizer']}, correction {summary['correction']}: "
         f"{summary['steps'] - summary['resumed_from']} steps in {summary['wall_seconds']:.1f} s "
         f"({summary['tokens_per_second']:.0f} tokens/s)",

@@ -174,7 +174,7 @@ def kept_of(args: argparse.Namespace) -> Any:
         return CorrectionBuffers(args.correction, args.form or "extrapolate", args.adaptive)
     for name in ("form", "adaptive"):
         if value := getattr(args, name):
-            raise InputError(f"{name}: {value!r} is not allowed without --correction")
+            raise InputError(f"{name}: {value!r} is not allowed without a --correction that has it")
     return None
 
 

@@ -62,7 +62,9 @@ def make_schedule(
     known = [field.name for field in fields(cls)[2:]]
     for option in options:
         if option not in known:
-            raise InputError(f"{option} = {options[option]!r}: {name} has {', '.join(known) or 'no'} options")
+            who = [other for other, kind in SCHEDULES.items() if option in [f.name for f in fields(kind)[2:]]]
+            allowed = f"allowed with {', '.join(who)}" if who else f"{name} has {', '.join(known) or 'no'} options"
+            raise InputError(f"{option} = {options[option]!r} with schedule {name!r}: {allowed}")
     if microbatches is None:
         microbatches = cls.default_microbatches or positive_integer("stages", stages)
     return synchronous_start(cls(stages, microbatches, **options), synchronous_steps)

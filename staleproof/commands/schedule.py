@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +115,7 @@ def summary(
         "microbatches_per_time": float(time.microbatches_per_time()),
         "optimizer_step_delay": delays["optimizer_step_delay"],
         "max_version_gap": max(delays["version_gap"]),
-        "correction": None if kept is None else asdict(kept),
+        "correction": None if kept is None else kept.settings,
         "put_off": put_off,
         "memory": [
             {

@@ -128,7 +128,7 @@ def test_what_waiting_steps_keep(capsys):
     ("words", "line"),
     [
         ("--correction adam", "correction: 'adam'; allowed are none, error-feedback, weight-prediction"),
-        ("--form telescoped", "form: 'telescoped' is not allowed without --correction"),
+        ("--form telescoped", "form: 'telescoped' is not allowed without a --correction that has it"),
         ("--correction error-feedback --form both", "form: 'both'; allowed are extrapolate, telescoped"),
     ],
 )
