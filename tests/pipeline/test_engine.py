@@ -50,18 +50,18 @@ def test_2bw_at_two_depths_is_one_trajectory(two_workers):
     [
         ({"schedule": "2bw"}, "schedule = '2bw': the engine runs gpipe, 1f1b, "),
         ({"optimizer": "lion9"}, "lion9"),
-        ({"correction": "magic"}, "correction = 'magic': allowed are none, error-feedback"),
+        ({"correction": "magic"}, "correction: 'magic'; allowed are none, error-feedback"),
         ({"stages": 5}, "stages = 5: the model has 4 layers"),
         ({"stages": 0}, "stages = 0"),
         ({"steps": 0}, "steps = 0"),
         ({"dtype": "int8"}, "dtype = 'int8': allowed are"),
         ({"seed": -1}, "seed = -1"),
         ({"lr": -0.1}, r"lr.*-0\.1"),
-        ({"schedule": "pipedream", "microbatches": 1, "correction": "error-feedback"}, r"same delay at every stage"),
+        ({"schedule": "pipedream", "microbatches": 2, "correction": "error-feedback"}, r"microbatches of a stage have one"),
         # Of four microbatches one is a step old: no single delay to correct for.
         (
             {"schedule": "pipedream-vertical-sync", "microbatches": 4, "correction": "error-feedback"},
-            r"same delay at every stage",
+            r"where all microbatches of a stage have one delay",
         ),
     ],
 )
