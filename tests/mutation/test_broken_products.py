@@ -115,8 +115,8 @@ CASES = [
     Break(
         "the correction has the wrong sign in the optimizer wrapper",
         "pipeline/optim/error_feedback.py",
-        "new.add_(correction)",
-        "new.sub_(correction)",
+        "    x.add_(correction)",
+        "    x.sub_(correction)",
         "quadratic,certified,training",
         (
             "certified.identity-y",
