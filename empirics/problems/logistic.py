@@ -1,0 +1,54 @@
+"""Logistic regression with a ridge: f(w) = mean log(1 + exp(-t_i <a_i, w>)) + mu/2 ||w||^2.
+
+The Hessian is at most A^T A/(4N) + mu I and at least mu I. The weight is a 1 x d matrix, for which spectral and
+Frobenius are one norm; sign: L = max over signs s of s^T H s, at most the smaller of sum |H| and d lam_max(H).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from empirics.constants import Constant
+from empirics.errors import InputError
+from empirics.estimators.objective import FiniteObjective
+from empirics.problems.finite_sum import FiniteSum, weights_of
+
+
+def logistic_loss(scores: Tensor, targets: Tensor) -> Tensor:
+    """Mean of log(1 + exp(-t score)); targets -1 or 1."""
+    return F.softplus(-targets * scores.squeeze(-1)).mean()
+
+
+def logistic(samples: int = 64, features: int = 8, ridge: float = 0.01, seed: int = 0) -> FiniteSum:
+    """Gaussian features, labels from a random direction, a tenth of them flipped; starts at 0."""
+    if samples < 1 or features < 1 or not 0 < ridge < math.inf:
+        raise InputError(
+            f"samples, features, ridge: {samples!r}, {features!r}, {ridge!r}; "
+            f"allowed are at least 1, at least 1 and a finite number > 0"
+        )
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((samples, features))
+    t = np.where(A @ rng.standard_normal(features) >= 0, 1.0, -1.0) * np.where(rng.random(samples) < 0.1, -1.0, 1.0)
+    layer = nn.Linear(features, 1, bias=False, dtype=torch.float64)
+    nn.init.zeros_(layer.weight)
+    objective = FiniteObjective([layer], torch.from_numpy(A), torch.from_numpy(t), logistic_loss, 4096, ridge)
+    H = A.T @ A / (4 * samples)
+
+    def constants(norm: str) -> dict[str, Constant]:
+        top = float(np.linalg.eigvalsh(H)[-1])
+        if norm == "sign":
+            L = min(float(np.abs(H).sum()), features * top) + ridge * features
+        elif norm in ("spectral", "frobenius", "row-l2", "layers"):
+            L = top + ridge
+        else:
+            raise InputError(f"norm: {norm!r}; allowed are spectral, sign, row-l2, frobenius, layers")
+        note = "upper bound: the logistic function's slope is at most 1/4"
+        return {"L": Constant("L", L, "bound", "everywhere", 0.0, L, method="closed form", note=note)}
+
+    floor = (0.0, "a logistic loss is positive")
+    return FiniteSum("logistic", objective, weights_of(objective), ridge, floor, constants)
