@@ -178,11 +178,10 @@ class RunConstants:
     def _gap(self) -> Constant:
         batch, at = self._batch, f"start, {self.draws} fresh batches"
         inputs, targets = self._fresh(self.draws * batch)
-        losses = []
-        for _, x in self._points:
-            parts = [slice(i * batch, (i + 1) * batch) for i in range(self.draws)]
-            pieces = [FiniteObjective(self.config.make_layers(), inputs[p], targets[p], self.config.loss) for p in parts]
-            losses.append(np.array([piece.value(x) for piece in pieces]))
+        layers, loss = self.config.make_layers(), self.config.loss
+        parts = [slice(i * batch, (i + 1) * batch) for i in range(self.draws)]
+        pieces = [FiniteObjective(layers, inputs[part], targets[part], loss) for part in parts]
+        losses = [np.array([piece.value(x) for piece in pieces]) for _, x in self._points]
         start = mean_of("Delta0", losses[0], at, self.level)
         fall = mean_of("Delta0", losses[0] - losses[1], at, self.level)
         if start.high is None or fall.low is None:

@@ -173,7 +173,7 @@ def bca_interval(
         raise InputError(f"samples: {n} of them; the BCa interval holds from {least} on")
     if all(np.ptp(array) == 0 for array in arrays):
         raise InputError(f"samples: all {n} are equal; allowed are samples with a spread")
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", stats.DegenerateDataWarning)  # told by its NaN, below
         found = stats.bootstrap(
             tuple(arrays),

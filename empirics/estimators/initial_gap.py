@@ -50,7 +50,7 @@ def minimise(
 
 
 def f_star(problem: Problem, x0: Weights | None = None, most_steps: int = 500) -> Constant:
-    """The bracket of f_*; its value is the upper end, a value that f takes. Not applicable without a lower end."""
+    """The bracket of f_*, with its round-off; the value is one that f takes. Not applicable without a lower end."""
     x, f = minimise(problem, x0, most_steps)
     if not math.isfinite(f):
         return not_applicable("f_star", f"f = {f} at the start", problem.name, "bound")
@@ -65,9 +65,9 @@ def f_star(problem: Problem, x0: Weights | None = None, most_steps: int = 500) -
         why = f"no lower bound of f is known; the smallest value found is {f:.6g}"
         return not_applicable("f_star", why, problem.name, "bound")
     low, why = max(below)
-    low -= ROUND_OFF * max(abs(f), abs(low))
+    slack = ROUND_OFF * max(abs(f), abs(low))
     note = f"above: reached by L-BFGS; below: {why}"
-    return Constant("f_star", f, "bound", problem.name, min(low, f), f, method="bracket", note=note)
+    return Constant("f_star", f, "bound", problem.name, min(low, f) - slack, f + slack, method="bracket", note=note)
 
 
 def initial_gap(name: str, f0: float, star: Constant) -> Constant:

@@ -23,6 +23,8 @@ Product = Callable[[Weights], Weights]
 ENDS = ("top", "bottom", "magnitude", "both")
 #: Share of the operator's size by which a computed product may depart from symmetry: single precision, many layers.
 ASYMMETRY = 1e-3
+#: Two moduli this close are one.
+TIE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -47,8 +49,12 @@ class Spectrum:
 
     @property
     def signed(self) -> float:
-        """The eigenvalue of the largest modulus, with its sign; the positive one in a tie."""
-        return self.top if self.top >= -self.bottom else self.bottom
+        """The eigenvalue of the largest modulus, with its sign; the positive one in a tie up to round-off."""
+        return self.top if self._top_is_larger else self.bottom
+
+    @property
+    def _top_is_larger(self) -> bool:
+        return self.top >= -self.bottom * (1 - TIE)
 
     @property
     def modulus(self) -> float:
@@ -58,7 +64,7 @@ class Spectrum:
     @property
     def residual(self) -> float:
         """Of `signed`."""
-        return self.top_residual if self.top >= -self.bottom else self.bottom_residual
+        return self.top_residual if self._top_is_larger else self.bottom_residual
 
 
 def extreme_eigenvalues(
