@@ -172,8 +172,9 @@ class RunConstants:
         v = per_sample_variance(gradients, batch, where=at, level=self.level)
         if v.value is None or v.low is None or v.high is None:
             return replace(v, name="sigma")
+        note = v.note.replace("of one sample, from batches of", "of a batch of")
         value, low, high = (math.sqrt(max(end, 0.0) / batch) for end in (v.value, v.low, v.high))
-        return Constant("sigma", value, "estimated", at, low, high, self.level, v.method, v.n, f"of a batch of {batch}")
+        return Constant("sigma", value, "estimated", at, low, high, self.level, v.method, v.n, note)
 
     def _gap(self) -> Constant:
         batch, at = self._batch, f"start, {self.draws} fresh batches"

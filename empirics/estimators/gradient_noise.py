@@ -5,7 +5,8 @@ Batch-size law, with v = E ||grad f_i - grad f||_F^2 over the N samples (or a co
     v / B (N - B)/(N - 1)       drawn without replacement, batches independent of each other
 and batches of one epoch, which use every sample once, are each of the second kind but repel each other: over a whole
 epoch the sample variance of the batch gradients has mean v / B N/(N - 1). `per_sample_variance` undoes the law.
-In the dual norm there is no law, only E dual(n) <= rho sigma; its share is the effective rho.
+In the dual norm there is no law: E dual(n) never grows with the batch (it is convex), and is at most rho sigma; the
+share of that is the effective rho.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from torch import Tensor
 from empirics.constants import Constant, from_interval, mean_of, not_applicable, unfit
 from empirics.errors import InputError
 from empirics.estimators.model_norm import AnyNorm
-from empirics.estimators.weights import Weights, combine, flatten, minus
+from empirics.estimators.weights import Weights, combine, flatten, minus, unflatten
 from empirics.statistics import Ratio, fieller_ratio, jackknife_interval
 
+#: From so many batches on the jackknife of the sample variance covers within 2 % of 95 %.
+LEAST_BATCHES = 20
 DRAWS = ("independent", "without-replacement", "epoch")
 
 
@@ -46,6 +49,35 @@ def exact_variance(problem_samples: list[Weights]) -> float:
     return math.fsum(float((flatten(minus(g, mean)) ** 2).sum()) for g in problem_samples) / len(problem_samples)
 
 
+@dataclass(frozen=True)
+class Covariance:
+    """Covariance of single-sample gradients of a finite population, exactly, as an operator: rows [N, d] centred.
+
+    A batch of B, drawn independently, has it divided by B. `product` goes into Lanczos like a Hessian's.
+    """
+
+    centred: Tensor
+    like: Weights
+
+    @classmethod
+    def of(cls, samples: list[Weights]) -> Covariance:
+        rows = torch.stack([flatten(g) for g in samples])
+        return cls(rows - rows.mean(dim=0), samples[0])
+
+    @property
+    def trace(self) -> float:
+        """v, as :func:`exact_variance`."""
+        return float((self.centred**2).sum()) / len(self.centred)
+
+    def product(self, v: Weights) -> dict[str, Tensor]:
+        """Covariance times v."""
+        return unflatten(self.centred.T @ (self.centred @ flatten(v)) / len(self.centred), self.like)
+
+    def along(self, directions: Tensor) -> Tensor:
+        """Variance along each row of `directions` [r, d], shape [r]; of length 1 for a variance per unit."""
+        return ((directions.double() @ self.centred.T) ** 2).mean(dim=1)
+
+
 def stack(gradients: list[Weights]) -> np.ndarray:
     """Gradients of n batches as an array [n, d]."""
     return torch.stack([flatten(g) for g in gradients]).numpy()
@@ -61,7 +93,7 @@ def per_sample_variance(
 ) -> Constant:
     """v from the gradients [n, d] of n batches at one point, whose mean is not known: unbiased, for every batch size.
 
-    Interval: the jackknife of the sample variance with Student's t; within 2 % of 95 % from 20 batches. Not for an
+    Interval: the jackknife of the sample variance with Student's t; from LEAST_BATCHES on within 2 % of 95 %. Not for an
     epoch, whose batches are not independent: there the value stands without an interval.
     """
     g = _batches(gradients)
@@ -82,7 +114,8 @@ def per_sample_variance(
     if (why := unfit(left_out)) is not None:
         return not_applicable("v", why, where, n=n)
     found = jackknife_interval(squares, left_out, value, level)
-    return from_interval("v", found, where, f"of one sample, from batches of {batch}")
+    few = f"; fewer than {LEAST_BATCHES} batches, so the interval may cover too seldom" if n < LEAST_BATCHES else ""
+    return from_interval("v", found, where, f"of one sample, from batches of {batch}{few}")
 
 
 def squared_gradient(gradients: np.ndarray, where: str = "", level: float = 0.95) -> Constant:

@@ -29,28 +29,52 @@ TIE = 1e-12
 
 @dataclass(frozen=True)
 class Spectrum:
-    """top, bottom: largest and smallest eigenvalue, signed, with residuals; top_vector: of the top one, length 1.
+    """Ritz values [k], ascending and signed, with residuals [k]; basis [k, d] of the Krylov space, coefficients [k, k]
+    of the Ritz vectors in it; weights [k], with which the values stand for the spectrum as the start sees it.
 
-    converged: residual of what was asked for <= tolerance times the largest |theta|; products: made; bracket:
+    converged: residual of what was asked for <= tolerance times the largest |value|; products: made, k; bracket:
     [low, high] of the largest modulus at `level` (None after a given start); dimension d.
     """
 
-    top: float
-    bottom: float
-    top_residual: float
-    bottom_residual: float
-    top_vector: torch.Tensor
-    bottom_vector: torch.Tensor
+    values: np.ndarray
+    residuals: np.ndarray
+    basis: torch.Tensor
+    coefficients: np.ndarray
     converged: bool
-    products: int
-    dimension: int
     bracket: tuple[float, float] | None
     level: float
 
     @property
+    def products(self) -> int:
+        return len(self.values)
+
+    @property
+    def dimension(self) -> int:
+        return self.basis.shape[1]
+
+    @property
+    def top(self) -> float:
+        """Largest eigenvalue, signed."""
+        return float(self.values[-1])
+
+    @property
+    def bottom(self) -> float:
+        """Smallest eigenvalue, signed."""
+        return float(self.values[0])
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Squares of the start's components along the Ritz vectors; they add up to 1."""
+        return np.asarray(self.coefficients[0] ** 2)
+
+    def vector(self, index: int) -> torch.Tensor:
+        """Ritz vector of a value, [d], length 1: -1 the top one, 0 the bottom one."""
+        return self.basis.T @ torch.from_numpy(self.coefficients[:, index].copy())
+
+    @property
     def signed(self) -> float:
         """The eigenvalue of the largest modulus, with its sign; the positive one in a tie up to round-off."""
-        return self.top if self._top_is_larger else self.bottom
+        return float(self.values[self.index])
 
     @property
     def _top_is_larger(self) -> bool:
@@ -64,7 +88,12 @@ class Spectrum:
     @property
     def residual(self) -> float:
         """Of `signed`."""
-        return self.top_residual if self._top_is_larger else self.bottom_residual
+        return float(self.residuals[self.index])
+
+    @property
+    def index(self) -> int:
+        """Of `signed` among the values."""
+        return -1 if self._top_is_larger else 0
 
 
 def extreme_eigenvalues(
@@ -89,6 +118,8 @@ def extreme_eigenvalues(
         raise InputError(
             f"tolerance, most_products: {tolerance!r}, {most_products!r}; allowed are 0 < tolerance < 1 and at least 1"
         )
+    if not 0 < level < 1:
+        raise InputError(f"level: {level!r}; allowed is 0 < level < 1")
     d = sum(v.numel() for v in like.values())
     if not d:
         raise InputError("like: no parameter; allowed is at least one entry")
@@ -135,20 +166,8 @@ def extreme_eigenvalues(
     bracket = None
     if start is None:
         bracket = _bracket(theta, products, d, level, bool(products == d or invariant))
-    basis = Q[:products]
-    return Spectrum(
-        top=float(theta[-1]),
-        bottom=float(theta[0]),
-        top_residual=float(residuals[-1]),
-        bottom_residual=float(residuals[0]),
-        top_vector=basis.T @ torch.from_numpy(S[:, -1].copy()),
-        bottom_vector=basis.T @ torch.from_numpy(S[:, 0].copy()),
-        converged=_settled(which, theta, residuals, tolerance),
-        products=products,
-        dimension=d,
-        bracket=bracket,
-        level=level,
-    )
+    settled = _settled(which, theta, residuals, tolerance)
+    return Spectrum(theta, residuals, Q[:products], S, settled, bracket, level)
 
 
 def _unit(v: torch.Tensor) -> torch.Tensor:

@@ -71,7 +71,7 @@ def upper_smoothness(
     if starts < 1:
         raise InputError(f"starts: {starts!r}; allowed is an integer >= 1")
     spectrum = extreme_eigenvalues(product, like, "magnitude", tolerance, most_products, seed)
-    vector = spectrum.top_vector if spectrum.signed > 0 else spectrum.bottom_vector
+    vector = spectrum.vector(spectrum.index)
     top = spectrum.modulus if spectrum.bracket is None else spectrum.bracket[1]
     upper = norm.rho(like) ** 2 * top
     if isinstance(norm, EuclideanNorm):  # the power method is Lanczos, only slower

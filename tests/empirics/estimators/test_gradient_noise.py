@@ -11,6 +11,7 @@ import torch
 
 from empirics.errors import InputError
 from empirics.estimators.gradient_noise import (
+    Covariance,
     MomentumNoise,
     batch_factor,
     dual_noise,
@@ -21,8 +22,10 @@ from empirics.estimators.gradient_noise import (
     squared_gradient,
     stack,
 )
+from empirics.estimators.lanczos import extreme_eigenvalues
 from empirics.estimators.model_norm import model_norm
 from empirics.estimators.weights import combine, minus
+from empirics.problems.gpt_corpus import gpt
 from empirics.problems.matrix_least_squares import least_squares
 
 POPULATION = np.random.default_rng(0).standard_normal((6, 3)) @ np.diag([1.0, 2.0, 0.5])
@@ -151,6 +154,36 @@ def test_exact_variance_and_sigma_of_least_squares():
     duals = [norm.dual(n) for n in noises]
     assert dual_noise(norm, noises, "here").value == pytest.approx(np.mean(duals), rel=1e-12)
     assert np.mean(duals) <= norm.rho(x) * 0.7
+
+
+def test_covariance_of_a_gpt_is_exact_by_enumeration():
+    problem = gpt(bytes((7 * i * i + i) % 256 for i in range(4000)), sequences=5, width=8, context=8)
+    x = problem.start()
+    samples = [problem.sample_gradient(x, i) for i in range(5)]
+    found = Covariance.of(samples)
+    assert found.trace == pytest.approx(exact_variance(samples), rel=1e-10)
+    assert found.trace == pytest.approx(problem.objective.sequence_variance(x), rel=1e-8)
+    rows = stack(samples)
+    directions = np.random.default_rng(0).standard_normal((3, rows.shape[1]))
+    dense = np.cov(rows.T, bias=True)
+    np.testing.assert_allclose(found.along(torch.from_numpy(directions)), np.diag(directions @ dense @ directions.T))
+    top = extreme_eigenvalues(found.product, x, "top", 1e-6)
+    centred = rows - rows.mean(axis=0)
+    assert top.converged and top.top == pytest.approx(np.linalg.eigvalsh(centred @ centred.T)[-1] / 5, rel=1e-5)
+
+
+def test_dual_noise_never_grows_with_the_batch_and_stays_below_rho_sigma():
+    problem = least_squares(2, 3, sigma=1.0, terms=2)
+    x = problem.start()
+    _, g = problem.value_and_gradient(x)
+    norm = model_norm("spectral", x)
+    noises = [minus(problem.sample_gradient(x, i), g) for i in range(4)]
+    means = []
+    for batch in (1, 2, 3, 4):  # all draws with replacement
+        draws = itertools.product(noises, repeat=batch)
+        means.append(np.mean([norm.dual(combine([(1 / batch, n) for n in draw])) for draw in draws]))
+        assert means[-1] <= norm.rho(x) / math.sqrt(batch) * (1 + 1e-12)
+    assert all(b <= a * (1 + 1e-12) for a, b in itertools.pairwise(means))
 
 
 def test_momentum_noise_equals_its_sum():

@@ -65,12 +65,12 @@ def test_within_the_tolerance_or_not_converged(H, seed, tolerance):
     found = extreme_eigenvalues(operator(H), like(len(H)), "top", tolerance, 20, seed)
     assert found.top <= truth[-1] * (1 + 1e-12)
     if found.converged:
-        assert found.top_residual <= tolerance * max(abs(truth))
+        assert found.residuals[-1] <= tolerance * max(abs(truth))
         assert found.top == pytest.approx(truth[-1], abs=tolerance * max(abs(truth)))
     else:
-        assert found.products == 20 and found.top_residual > 0
+        assert found.products == 20 and found.residuals[-1] > 0
     # The residual's promise holds whether converged or not.
-    assert np.abs(truth - found.top).min() <= found.top_residual + 1e-12 * max(abs(truth))
+    assert np.abs(truth - found.top).min() <= found.residuals[-1] + 1e-12 * max(abs(truth))
 
 
 def test_the_cap_of_20_products_is_not_always_enough():
@@ -87,7 +87,7 @@ def test_sampling_noise_is_not_iteration_error():
     for batch in np.split(rows, 20):
         found = extreme_eigenvalues(operator(batch.T @ batch / 20), like(20), "top", 1e-6, 20)
         tops.append(found.top)
-        residuals.append(found.top_residual)
+        residuals.append(found.residuals[-1])
         assert found.converged
     whole = np.linalg.eigvalsh(rows.T @ rows / 400)[-1]
     assert np.mean(tops) > 1.2 * whole
@@ -134,7 +134,22 @@ def test_a_start_that_is_orthogonal_to_the_eigenvector_finds_it(scale):
     found = extreme_eigenvalues(operator(H), like(12), "top", 1e-8, start=start)
     assert found.converged and found.top == pytest.approx(7.0, rel=1e-8)
     assert found.bracket is None  # its bound is for random starts
-    assert abs(float(found.top_vector @ torch.from_numpy(U[:, 0]))) == pytest.approx(1.0, abs=1e-6)
+    assert abs(float(found.vector(-1) @ torch.from_numpy(U[:, 0]))) == pytest.approx(1.0, abs=1e-6)
+
+
+def test_ritz_values_stand_for_the_spectrum():
+    """Vectors are orthonormal and diagonal in H; the weighted values have the start's moments (Gauss quadrature)."""
+    H = wishart(2) - 0.5 * np.eye(50)
+    found = extreme_eigenvalues(operator(H), like(50), "both", 1e-12, 10)
+    V = torch.stack([found.vector(i) for i in range(10)], dim=1).numpy()
+    np.testing.assert_allclose(V.T @ V, np.eye(10), atol=1e-12)
+    np.testing.assert_allclose(V.T @ H @ V, np.diag(found.values), atol=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(H @ V - V * found.values, axis=0), found.residuals, atol=1e-12)
+    q = found.basis[0].numpy()
+    assert found.weights.sum() == pytest.approx(1.0, rel=1e-12)
+    for power in range(1, 20):  # exact up to degree 2k - 1
+        moment = q @ np.linalg.matrix_power(H, power) @ q
+        assert found.weights @ found.values**power == pytest.approx(moment, rel=1e-9)
 
 
 def test_zero_operator_and_zero_start():
@@ -173,6 +188,8 @@ def test_bad_input():
         extreme_eigenvalues(H, like(2), "largest")
     with pytest.raises(InputError, match="tolerance, most_products: 0, 40"):
         extreme_eigenvalues(H, like(2), "top", 0)
+    with pytest.raises(InputError, match="level: 1.0"):
+        extreme_eigenvalues(H, like(2), level=1.0)
     with pytest.raises(InputError, match="like: no parameter"):
         extreme_eigenvalues(H, {})
     with pytest.raises(InputError, match="start: not finite"):
