@@ -69,7 +69,10 @@ class RunConstants:
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        return _read(self.folder / "run.json")
+        found = _read(self.folder / "run.json")
+        # JSON has no NaN: such a loss is a string in the file.
+        losses = [float(loss) for loss in found["losses"]]
+        return found | {"losses": losses, "held_out_loss": float(found["held_out_loss"])}
 
     @cached_property
     def config(self) -> TrainConfig:

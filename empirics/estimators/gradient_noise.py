@@ -93,8 +93,8 @@ def per_sample_variance(
 ) -> Constant:
     """v from the gradients [n, d] of n batches at one point, whose mean is not known: unbiased, for every batch size.
 
-    Interval: the jackknife of the sample variance with Student's t; from LEAST_BATCHES on within 2 % of 95 %. Not for an
-    epoch, whose batches are not independent: there the value stands without an interval.
+    Interval: the jackknife of the sample variance with Student's t; from LEAST_BATCHES on within 2 % of 95 %. Not for
+    an epoch, whose batches are not independent: there the value stands without an interval.
     """
     g = _batches(gradients)
     factor = batch_factor(batch, draws, population)

@@ -182,6 +182,7 @@ def test_runs_whose_gradients_are_not_those_of_one_function(run_folder, capsys):
     assert "model = 'bert'" in reason
 
 
+@pytest.mark.processes
 def test_sigma_of_a_run_is_its_formula(run_folder, capsys):
     """At the start, from the same fresh batches, with torch alone."""
     from empirics.run_constants import RunConstants
