@@ -13,9 +13,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import torch
+
 from empirics.constants import Constant, not_applicable
 from empirics.estimators.model_norm import AnyNorm
-from empirics.estimators.smoothness import SHORTEST
+from empirics.estimators.smoothness import step_length
 from empirics.estimators.weights import Weights, combine, minus
 from empirics.problems.interface import Problem
 
@@ -31,16 +33,15 @@ class HessianChange:
 
 def hessian_change(problem: Problem, norm: AnyNorm, x: Weights, y: Weights) -> HessianChange | None:
     """None where x and y are the same up to round-off. Costs three products' worth of passes."""
-    s = minus(y, x)
-    size = norm.norm(s)
-    if not size > SHORTEST * max(norm.norm(x), norm.norm(y)):
+    s, size = minus(y, x), step_length(norm, x, y)
+    if size is None:
         return None
     at_x, at_y = problem.hessian_product(x, s), problem.hessian_product(y, s)
     _, gx = problem.value_and_gradient(x)
     _, gy = problem.value_and_gradient(y)
     remainder = norm.dual(combine([(1.0, gy), (-1.0, gx), (-1.0, at_x)]))
-    round_off = 1e-15 if next(iter(x.values())).element_size() == 8 else 1e-6
-    floor = 4 * round_off * max(norm.dual(gx), norm.dual(at_x)) / size**2
+    round_off = max(torch.finfo(v.dtype).eps for v in x.values())
+    floor = 16 * round_off * max(norm.dual(gx), norm.dual(at_x)) / size**2
     return HessianChange(norm.dual(minus(at_y, at_x)) / size**2, 2 * remainder / size**2, floor)
 
 

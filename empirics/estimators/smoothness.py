@@ -12,22 +12,28 @@ from collections import deque
 from dataclasses import dataclass, field
 
 import numpy as np
+import torch
 
 from empirics.constants import Constant, not_applicable
 from empirics.errors import InputError
 from empirics.estimators.model_norm import AnyNorm
 from empirics.estimators.weights import Weights, check_finite, minus
 
-#: Steps shorter than this share of the weights are round-off: their ratio says nothing.
-SHORTEST = 1e-12
+#: Steps shorter than so many units of round-off of the weights say nothing.
+SHORTEST = 256
 
 
 def directional(norm: AnyNorm, x: Weights, y: Weights, gradient_x: Weights, gradient_y: Weights) -> float | None:
     """The ratio for one pair of points; None where they are the same up to round-off."""
+    step = step_length(norm, x, y)
+    return None if step is None else norm.dual(minus(gradient_y, gradient_x)) / step
+
+
+def step_length(norm: AnyNorm, x: Weights, y: Weights) -> float | None:
+    """norm(y - x); None where x and y are the same up to round-off in their dtype."""
     step = norm.norm(minus(y, x))
-    if not step > SHORTEST * max(norm.norm(x), norm.norm(y)):
-        return None
-    return norm.dual(minus(gradient_y, gradient_x)) / step
+    round_off = max((torch.finfo(v.dtype).eps for v in x.values()), default=0.0)
+    return step if step > SHORTEST * round_off * max(norm.norm(x), norm.norm(y)) else None
 
 
 @dataclass

@@ -31,17 +31,17 @@ def inner(a: Weights, b: Weights) -> float:
 
 
 def flatten(x: Weights) -> Tensor:
-    """All entries in float64, shape [d], in the order of the names."""
-    return torch.cat([v.detach().double().reshape(-1) for v in x.values()]) if x else torch.zeros(0).double()
+    """All entries in float64 on the CPU, shape [d], in the order of the names."""
+    return torch.cat([v.detach().double().cpu().reshape(-1) for v in x.values()]) if x else torch.zeros(0).double()
 
 
 def unflatten(vector: Tensor, like: Weights) -> dict[str, Tensor]:
-    """The inverse of :func:`flatten`, in shapes and dtypes of `like`."""
+    """The inverse of :func:`flatten`, in shapes and dtypes of `like`, and where that is."""
     sizes = [v.numel() for v in like.values()]
     if vector.shape != (sum(sizes),):
         raise InputError(f"vector: shape {tuple(vector.shape)}; allowed is ({sum(sizes)},)")
-    parts = torch.split(vector, sizes)
-    return {name: part.reshape(v.shape).to(v.dtype) for (name, v), part in zip(like.items(), parts, strict=True)}
+    pieces = zip(like.items(), torch.split(vector, sizes), strict=True)
+    return {name: part.reshape(v.shape).to(v.device, v.dtype) for (name, v), part in pieces}
 
 
 def check_finite(x: Weights, what: str) -> None:

@@ -213,15 +213,17 @@ class NoisyLeastSquares:
     def draw(self, x: Weights, batch: int, generator: torch.Generator) -> dict[str, Tensor]:
         return draw_of_finite(self, x, batch, generator)
 
+    def _L(self, norm: str) -> Constant:
+        L = self.problem.L(norm)
+        if self.problem.L_is_exact(norm):
+            return exact("L", L, "everywhere", "the Hessian is constant")
+        return Constant("L", L, "bound", "everywhere", 0.0, L, method="closed form", note="upper bound")
+
     def known(self, norm: str) -> dict[str, Constant]:
         norm = "spectral" if norm == "layers" else norm  # one matrix
-        L = self.problem.L(norm)
+        L = {} if norm == "row-l2" else {"L": self._L(norm)}
         star = self.problem.f_star
-        how = exact("L", L, "everywhere", "the Hessian is constant")
-        if not self.problem.L_is_exact(norm):
-            how = Constant("L", L, "bound", "everywhere", 0.0, L, method="closed form", note="upper bound")
-        return {
-            "L": how,
+        return L | {
             "sigma": exact("sigma", self.sigma, "everywhere", "of one sample"),
             "f_star": exact("f_star", star, self.name, "pseudo-inverse"),
         }

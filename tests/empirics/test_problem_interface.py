@@ -136,6 +136,22 @@ def test_noise_of_least_squares_is_exact_and_rho_is_what_it_claims():
     assert least_squares(5, 5).known("sign")["L"].how == "bound"
 
 
+@pytest.mark.parametrize("name", ["frobenius", "sign"])
+def test_logistic_smoothness_is_attained_at_the_start_and_nowhere_exceeded(name):
+    problem = logistic(30, 5, ridge=0.02)
+    found = problem.known(name)["L"]
+    vertices = np.array(list(itertools.product([-1.0, 1.0], repeat=5)))
+
+    def size(x):
+        columns = [flatten(problem.hessian_product(x, unflatten(e, x))) for e in torch.eye(5, dtype=torch.float64)]
+        H = torch.stack(columns).numpy()
+        return np.abs(vertices @ H).sum(axis=1).max() if name == "sign" else np.linalg.eigvalsh(H)[-1]
+
+    assert found.how == "exact" and found.value == pytest.approx(size(problem.start()), rel=1e-12)
+    assert all(size(moved(problem, seed)) < found.value for seed in range(20))
+    assert logistic(30, 13).known("sign")["L"].how == "bound"
+
+
 def test_prefix_entropy_by_hand():
     """Two windows share their first byte and go on differently: ln 2 at that position, nothing elsewhere."""
     inputs, targets = torch.tensor([[1, 2], [1, 3], [4, 5]]), torch.tensor([[2, 9], [3, 9], [5, 9]])
