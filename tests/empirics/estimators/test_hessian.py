@@ -237,3 +237,5 @@ def test_a_norm_at_zero_has_a_product_that_is_not_finite():
     operator = operator_of(lambda: w.norm(), w=w)
     with pytest.raises(InputError, match="Hessian-vector product 1: not finite in 'w'"):
         extreme_eigenvalues(operator, {"w": w.detach()})
+    with pytest.raises(InputError, match="Hessian-vector product 2: not finite in 'w'"):
+        operator({"w": torch.ones(2, dtype=torch.float64)})

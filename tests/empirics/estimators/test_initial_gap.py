@@ -46,6 +46,26 @@ def test_logistic_regression_by_strong_convexity():
     assert rough.low <= value <= rough.high and rough.high - rough.low > 1e-9
 
 
+class Bowl:
+    """f = |x|^2 + 3 with convexity 2: the certificate is exact at every point, so half of it would be wrong."""
+
+    name, samples, convexity, floor = "bowl", None, 2.0, None
+
+    def start(self):
+        return {"x": torch.tensor([1.0, -2.0], dtype=torch.float64)}
+
+    def value(self, x):
+        return float((x["x"] ** 2).sum()) + 3.0
+
+    def value_and_gradient(self, x):
+        return self.value(x), {"x": 2 * x["x"]}
+
+
+def test_the_certificate_is_exact_on_a_bowl_far_from_its_minimum():
+    found = f_star(Bowl(), most_steps=0)
+    assert found.value > 4.0 and found.low == pytest.approx(3.0, rel=1e-12) and found.low <= 3.0
+
+
 def test_a_floor_without_convexity_and_nothing_at_all():
     problem = mlp(samples=8, features=2, hidden=3, outputs=1)
     found = f_star(problem)
