@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -56,7 +57,8 @@ class RunConstants:
             raise InputError(f"draws: {self.draws!r}; allowed is an integer >= 3")
         if not 0 < self.level < 1:
             raise InputError(f"level: {self.level!r}; allowed is 0 < level < 1")
-        state = self._status.get("state")
+        _require(self._status, "status.json", ("state", "settings"))
+        state = self._status["state"]
         if state != "complete":
             raise InputError(f"run {str(self.folder)!r}: its state is {state!r}; allowed is a complete run")
         digest = self.summary["corpus"]["sha256"]
@@ -70,13 +72,18 @@ class RunConstants:
     @cached_property
     def summary(self) -> dict[str, Any]:
         found = _read(self.folder / "run.json")
+        keys = ("corpus", "losses", "held_out_loss", "skipped_steps", "lr", "optimizer_step_delay")
+        _require(found, "run.json", keys)
         # JSON has no NaN: such a loss is a string in the file.
         losses = [float(loss) for loss in found["losses"]]
         return found | {"losses": losses, "held_out_loss": float(found["held_out_loss"])}
 
     @cached_property
     def config(self) -> TrainConfig:
-        return config_of(argparse.Namespace(**self._status["settings"]))
+        try:
+            return config_of(argparse.Namespace(**self._status["settings"]))
+        except (AttributeError, TypeError) as error:  # of a run by another version
+            raise InputError(f"run {str(self.folder)!r}: its settings are not those of a run here: {error}") from None
 
     @cached_property
     def corpus(self) -> Any:
@@ -84,8 +91,15 @@ class RunConstants:
 
     @cached_property
     def _points(self) -> list[tuple[str, dict[str, Tensor]]]:
-        weights = torch.load(self.folder / "weights.pt", weights_only=True)
         first = {name: p.detach().clone() for name, p in self._objective(1).parameters().items()}
+        path = self.folder / "weights.pt"
+        try:
+            weights = torch.load(path, weights_only=True)
+        except (OSError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
+            raise InputError(f"run: {str(path)!r} cannot be read: {error}") from None
+        for name, p in first.items():
+            if name not in weights or weights[name].shape != p.shape:
+                raise InputError(f"run: {str(path)!r} has no {name!r} of shape {tuple(p.shape)}")
         return [("start", first), ("last weights", {name: weights[name] for name in first})]
 
     def _objective(self, sequences: int) -> FiniteObjective:
@@ -204,6 +218,12 @@ def replace_correction(config: TrainConfig) -> TrainConfig:
 def run_constants(setting: RunConstants, names: Sequence[str]) -> list[Constant]:
     """The constants of these names; what cannot be had is not applicable with the reason."""
     return constants_of(names, NAMES, setting.measure)
+
+
+def _require(found: dict[str, Any], name: str, keys: Sequence[str]) -> None:
+    missing = next((key for key in keys if key not in found), None)
+    if missing is not None:
+        raise InputError(f"run: {name} has no {missing!r}; allowed is a folder of staleproof train --out")
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -148,12 +148,24 @@ def test_a_run_folder(run_folder, capsys):
         assert found[name][0]["value"] is None and found[name][0]["reason"]
     assert estimate(capsys, *words) == result
     # What is wrong with a folder is said, not guessed around.
+    kept = (folder / "weights.pt").read_bytes()
+    for broken in (kept[:100], b""):
+        (folder / "weights.pt").write_bytes(broken)
+        (lost,) = estimate(capsys, str(folder), "--constants", "sigma")["constants"]
+        assert "weights.pt' cannot be read" in lost["reason"]
+    torch.save({"layers.0.byte_embedding.weight": torch.zeros(2)}, folder / "weights.pt")
+    (lost,) = estimate(capsys, str(folder), "--constants", "sigma")["constants"]
+    assert "has no 'layers.0.byte_embedding.weight' of shape (256, 8)" in lost["reason"]
+    (folder / "weights.pt").write_bytes(kept)
     assert main(["estimate", str(folder), "--norm", "sign"]) == 2
     assert "has its own norm" in capsys.readouterr().err
     status = json.loads((folder / "status.json").read_text())
     (folder / "status.json").write_text(json.dumps(status | {"state": "interrupted"}))
     assert main(["estimate", str(folder)]) == 2
     assert "its state is 'interrupted'; allowed is a complete run" in capsys.readouterr().err
+    (folder / "status.json").write_text(json.dumps({"state": "complete"}))
+    assert main(["estimate", str(folder)]) == 2
+    assert "status.json has no 'settings'" in capsys.readouterr().err
     (folder / "status.json").write_text(json.dumps(status))
     summary = json.loads((folder / "run.json").read_text())
     summary["losses"][2] = "NaN"
@@ -163,6 +175,9 @@ def test_a_run_folder(run_folder, capsys):
     (folder / "run.json").write_text(json.dumps(summary | {"corpus": {"sha256": "0" * 64}}))
     assert main(["estimate", str(folder)]) == 2
     assert "the run had 000000000000" in capsys.readouterr().err
+    (folder / "run.json").write_text(json.dumps({"corpus": 1}))
+    assert main(["estimate", str(folder)]) == 2
+    assert "run.json has no 'losses'" in capsys.readouterr().err
     (folder / "run.json").write_text("{")
     assert main(["estimate", str(folder)]) == 2
     assert "cannot be read" in capsys.readouterr().err
