@@ -1,13 +1,15 @@
 """Intervals for means, paired differences and ratios of means over independent runs.
 
 Student's t for means and paired differences; Fieller's theorem (Fieller 1954, JRSS B 16, 175-185) for a ratio of
-means of paired samples, which also knows when no finite interval exists.
+means of paired samples, which also knows when no finite interval exists; the jackknife (Tukey 1958) with Student's t,
+and the BCa bootstrap (Efron 1987, JASA 82, 171-185; scipy's) for smooth statistics of samples that are not normal.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -128,3 +130,64 @@ def fieller_ratio(numerator: Samples, denominator: Samples, level: float = 0.95)
     root = math.sqrt(max(middle**2 - lead * last, 0.0))
     low, high, value = (middle - root) / lead, (middle + root) / lead, A / B
     return Ratio(value, min(low, value), max(high, value), level, "Fieller", n, True)
+
+
+def jackknife_interval(values: Samples, left_out: Samples, value: float, level: float = 0.95) -> Interval:
+    """Student's interval of the pseudo-values n value - (n-1) left_out_i of a smooth statistic.
+
+    value: the statistic of all n samples; left_out [n]: without sample i. Exact for means; else it holds as n grows,
+    and not at all for a statistic whose first-order part vanishes (a squared mean at 0). The value is not moved.
+    """
+    array = _samples(left_out, "left_out")
+    n = _samples(values, "values").size
+    if array.size != n:
+        raise InputError(f"left_out: {array.size} values for {n} samples; allowed is one for each")
+    spread = math.sqrt((n - 1) / n * float(((array - array.mean()) ** 2).sum()))
+    half = float(stats.t.ppf(0.5 + _check_level(level) / 2, n - 1)) * spread
+    return Interval(value, value - half, value + half, level, "jackknife, Student", n)
+
+
+#: From so many samples on the BCa interval of a mean covers 93 to 97 % at level 95 %, for samples up to the skewness of
+#: the exponential (2): .906 for 20, .92 for 40, .936 for 80. Of normal samples 40 are enough.
+BCA_LEAST = 80
+
+
+def bca_interval(
+    *samples: Samples,
+    statistic: Callable[..., np.ndarray] = np.mean,
+    level: float = 0.95,
+    resamples: int = 1999,
+    seed: int = 0,
+    least: int = BCA_LEAST,
+) -> Interval:
+    """BCa bootstrap interval of a statistic of paired samples, each of shape [n]; the statistic takes `axis`.
+
+    Raises InputError where it would not hold: n < least (below BCA_LEAST it covers too seldom where samples are
+    skewed), constant samples, numbers that are not finite, and resamples that say nothing (scipy's NaN ends).
+    """
+    arrays = [_samples(values, f"samples {i}") for i, values in enumerate(samples)]
+    n = arrays[0].size
+    if any(array.size != n for array in arrays):
+        raise InputError(f"samples: {', '.join(str(a.size) for a in arrays)} of them; allowed are pairs")
+    if n < least:
+        raise InputError(f"samples: {n} of them; the BCa interval holds from {least} on")
+    if all(np.ptp(array) == 0 for array in arrays):
+        raise InputError(f"samples: all {n} are equal; allowed are samples with a spread")
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", stats.DegenerateDataWarning)  # told by its NaN, below
+        found = stats.bootstrap(
+            tuple(arrays),
+            statistic,
+            paired=True,
+            vectorized=True,
+            confidence_level=_check_level(level),
+            n_resamples=resamples,
+            method="BCa",
+            random_state=np.random.default_rng(seed),
+            batch=max(1, 2_000_000 // n),
+        ).confidence_interval
+    value, low, high = float(statistic(*arrays, axis=-1)), float(found.low), float(found.high)
+    if not math.isfinite(low) or not math.isfinite(high):
+        raise InputError(f"samples: the bootstrap of {n} samples is degenerate; allowed are samples with a spread")
+    # The ends come from resamples: the value itself may lie just outside under extreme skew.
+    return Interval(value, min(low, value), max(high, value), level, "bootstrap, BCa", n)

@@ -29,6 +29,7 @@ COMMANDS: dict[str, str] = {
     "prove": "check the proofs of the theorems step by step, and print what they rest on",
     "train": "train a small model with a schedule, an optimizer and a correction",
     "optimizers": "the optimizers: where each comes from, what it moves, what is inexact",
+    "estimate": "constants of a problem or of a finished run, with how each is known",
     "report": "redraw the report of a result folder without recomputing",
 }
 EPILOG = "exit codes: 0 done, 1 a claim failed, 2 bad input, 3 a run failed, 130 interrupted"

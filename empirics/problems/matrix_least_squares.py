@@ -3,7 +3,8 @@
 grad f(X) = A^T (A X B - Y) B^T, so grad f(X) - grad f(Z) = P (X - Z) Q with P = A^T A, Q = B B^T, and
     spectral:  L = sum_i sigma_i(P) sigma_i(Q)   (von Neumann; attained)
     frobenius: L = sigma_1(P) sigma_1(Q)         (attained)
-    sign:      L = sum |P| sum |Q|               (an upper bound; attained where P and Q have one sign)
+    sign:      L <= min(sum |P|, rows sigma_1(P)) min(sum |Q|, cols sigma_1(Q))   (attained where P and Q have one
+               sign); exact by enumeration of the signs where X has at most 12 entries
 f_* by the pseudo-inverse.
 
 Noise: n = sum_j s_j M_j with independent signs s_j and fixed matrices M_j, so E ||n||_F^2 = sum_j ||M_j||_F^2 is
@@ -18,9 +19,17 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import torch
+from torch import Tensor
 
+from empirics.constants import Constant, exact
 from empirics.errors import InputError
+from empirics.estimators.weights import Weights
 from empirics.norms import get_norm
+from empirics.problems.interface import check_index, draw_of_finite
+
+#: Most entries of X for which the sign geometry's constant is found by enumeration: 2048 sign matrices.
+MOST_ENUMERATED = 12
 
 
 @dataclass(frozen=True)
@@ -65,7 +74,37 @@ class MatrixLeastSquares:
             return float(p[:r] @ q[:r])
         if norm == "frobenius":
             return float(p[0] * q[0])
-        return float(np.abs(self.P).sum() * np.abs(self.Q).sum())
+        if self.P.shape[0] * self.Q.shape[0] <= MOST_ENUMERATED:
+            return self._sign_by_enumeration
+        # L = max <X, P X Q> over sign matrices X, as the Hessian is positive semidefinite. Each factor on its own:
+        # sum_ij P_ij <x_i, Q x_j> over rows x_i is at most sum |P| max <x, Q x>, or rows sigma_1(P) times the same.
+        left = min(float(np.abs(self.P).sum()), self.P.shape[0] * float(p[0]))
+        right = min(float(np.abs(self.Q).sum()), self.Q.shape[0] * float(q[0]))
+        return left * right
+
+    @cached_property
+    def _sign_by_enumeration(self) -> float:
+        n = self.P.shape[0] * self.Q.shape[0]
+        bits = (np.arange(2 ** (n - 1))[:, None] >> np.arange(n)) & 1  # X and -X are worth the same
+        X = (2.0 * bits - 1.0).reshape(-1, *self.shape)
+        return float(np.abs(self.P @ X @ self.Q).sum(axis=(-2, -1)).max())
+
+    def L_is_exact(self, norm: str = "spectral") -> bool:
+        """Whether L is attained, not only a bound."""
+        get_norm(norm)
+        if norm != "sign" or self.P.shape[0] * self.Q.shape[0] <= MOST_ENUMERATED:
+            return True
+        signs = [np.sign(M[M != 0]) for M in (self.P, self.Q)]
+        return all(s.min() == s.max() for s in signs)
+
+    def hessian_product(self, V: np.ndarray) -> np.ndarray:
+        """The Hessian times V [..., rows, cols]: P V Q, everywhere the same."""
+        return self.P @ V @ self.Q
+
+    @cached_property
+    def hessian(self) -> np.ndarray:
+        """The Hessian on vec(X), row by row: shape [rows cols, rows cols]."""
+        return np.kron(self.P, self.Q)
 
     def rho(self, norm: str = "spectral") -> float:
         """dual(v) <= rho ||v||_F."""
@@ -115,3 +154,87 @@ def scalar_problem(L: float = 1.0) -> MatrixLeastSquares:
     if not 0 < L < math.inf:
         raise InputError(f"L: {L!r}; allowed is a finite number > 0")
     return MatrixLeastSquares(np.array([[math.sqrt(L)]]), np.array([[1.0]]), np.array([[0.0]]))
+
+
+@dataclass(frozen=True)
+class NoisyLeastSquares:
+    """Matrix least squares with the noise of its module, as a problem: 2^terms sign patterns, all equally likely.
+
+    sigma: of one sample, exactly; seed: of the noise matrices. The variable is "X", and x_0 = 0.
+    """
+
+    problem: MatrixLeastSquares
+    sigma: float = 0.0
+    terms: int = 4
+    seed: int = 0
+    name: str = "least-squares"
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.terms <= MOST_ENUMERATED:
+            raise InputError(f"terms: {self.terms!r}; allowed are integers from 1 to {MOST_ENUMERATED}")
+        self.problem.noise_matrices(self.sigma, self.terms, self.seed)  # refuses a bad sigma
+
+    @cached_property
+    def _matrices(self) -> np.ndarray:
+        return self.problem.noise_matrices(self.sigma, self.terms, self.seed)
+
+    @property
+    def samples(self) -> int:
+        return int(2**self.terms)
+
+    @cached_property
+    def convexity(self) -> float:
+        """Smallest eigenvalue of the Hessian; 0 where round-off could have made it."""
+        p, q = np.linalg.eigvalsh(self.problem.P), np.linalg.eigvalsh(self.problem.Q)
+        least = float(p[0] * q[0])
+        return least if min(p[0], q[0]) > 0 and least > 1e-12 * float(p[-1] * q[-1]) else 0.0
+
+    @property
+    def floor(self) -> tuple[float, str]:
+        return self.problem.f_star, "pseudo-inverse"
+
+    def start(self) -> dict[str, Tensor]:
+        return {"X": torch.zeros(self.problem.shape, dtype=torch.float64)}
+
+    def value(self, x: Weights) -> float:
+        return float(self.problem.f(_array(x)))
+
+    def value_and_gradient(self, x: Weights) -> tuple[float, dict[str, Tensor]]:
+        return self.value(x), {"X": torch.from_numpy(self.problem.grad(_array(x)))}
+
+    def hessian_product(self, x: Weights, v: Weights) -> dict[str, Tensor]:
+        return {"X": torch.from_numpy(self.problem.hessian_product(_array(v)))}
+
+    def sample_gradient(self, x: Weights, i: int) -> dict[str, Tensor]:
+        signs = 2.0 * ((check_index(i, self.samples) >> np.arange(self.terms)) & 1) - 1.0
+        noise = np.einsum("j,jab->ab", signs, self._matrices)
+        return {"X": torch.from_numpy(self.problem.grad(_array(x)) + noise)}
+
+    def draw(self, x: Weights, batch: int, generator: torch.Generator) -> dict[str, Tensor]:
+        return draw_of_finite(self, x, batch, generator)
+
+    def _L(self, norm: str) -> Constant:
+        L = self.problem.L(norm)
+        if self.problem.L_is_exact(norm):
+            return exact("L", L, "everywhere", "the Hessian is constant")
+        return Constant("L", L, "bound", "everywhere", 0.0, L, method="closed form", note="upper bound")
+
+    def known(self, norm: str) -> dict[str, Constant]:
+        norm = "spectral" if norm == "layers" else norm  # one matrix
+        L = {} if norm == "row-l2" else {"L": self._L(norm)}
+        star = self.problem.f_star
+        return L | {
+            "sigma": exact("sigma", self.sigma, "everywhere", "of one sample"),
+            "f_star": exact("f_star", star, self.name, "pseudo-inverse"),
+        }
+
+
+def _array(x: Weights) -> np.ndarray:
+    return x["X"].detach().double().numpy()
+
+
+def least_squares(
+    rows: int = 12, cols: int = 16, sigma: float = 0.1, terms: int = 4, seed: int = 0
+) -> NoisyLeastSquares:
+    """`random_problem` with noise."""
+    return NoisyLeastSquares(random_problem(rows, cols, seed), sigma, terms, seed)

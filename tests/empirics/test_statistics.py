@@ -9,7 +9,15 @@ import pytest
 from scipy import stats
 
 from empirics.errors import InputError
-from empirics.statistics import Interval, fieller_ratio, paired_interval, student_interval
+from empirics.statistics import (
+    BCA_LEAST,
+    Interval,
+    bca_interval,
+    fieller_ratio,
+    jackknife_interval,
+    paired_interval,
+    student_interval,
+)
 
 
 def test_student_interval_by_hand():
@@ -75,3 +83,63 @@ def test_bad_level_pairs_and_interval():
         paired_interval([1.0, 2.0], [1.0, 2.0, 3.0])
     with pytest.raises(InputError, match="outside"):
         Interval(3.0, 0.0, 1.0, 0.95, "Student", 2)
+
+
+def test_jackknife_of_a_mean_is_students():
+    x = np.array([1.0, 2.0, 4.0, 4.5])
+    out = [np.delete(x, i).mean() for i in range(4)]
+    jackknife, student = jackknife_interval(x, out, float(x.mean()), 0.9), student_interval(x, 0.9)
+    assert (jackknife.low, jackknife.high) == pytest.approx((student.low, student.high), rel=1e-12)
+    with pytest.raises(InputError, match="left_out: 3 values for 4 samples"):
+        jackknife_interval(x, out[:3], 1.0)
+
+
+def test_bca_equals_the_formula_written_out():
+    """Efron 1987: the ends are quantiles moved by z0 (bias) and a (acceleration), with the same resamples."""
+    x, n, B = np.random.default_rng(0).exponential(size=90), 90, 999
+    rows = np.random.default_rng(4)
+    found = bca_interval(x, resamples=B, seed=4)
+    means = np.concatenate([x[rows.integers(0, n, (B, n))].mean(axis=1)])
+    z0 = stats.norm.ppf((np.sum(means < x.mean()) + np.sum(means <= x.mean())) / (2 * B))
+    out = (x.sum() - x) / (n - 1)
+    d = out.mean() - out
+    a = (d**3).sum() / (6 * (d**2).sum() ** 1.5)
+    ends = []
+    for q in (0.025, 0.975):
+        z = z0 + stats.norm.ppf(q)
+        ends.append(np.quantile(means, stats.norm.cdf(z0 + z / (1 - a * z))))
+    assert (found.low, found.high) == pytest.approx(tuple(ends), rel=0.01)
+    assert (found.value, found.n, found.method) == (pytest.approx(x.mean()), 90, "bootstrap, BCa")
+
+
+@pytest.mark.parametrize(("n", "holds"), [(10, False), (BCA_LEAST, True)])
+def test_bca_covers_skewed_samples_from_its_least_number_on(n, holds):
+    """Means of exponential samples (skewness 2): below that number it covers too seldom, from it on within 2 %."""
+    rng = np.random.default_rng(1)
+    x = rng.exponential(size=(1000, n))
+    found = stats.bootstrap(
+        (x,), np.mean, axis=-1, n_resamples=600, method="BCa", random_state=rng, batch=100
+    ).confidence_interval
+    coverage = np.mean((found.low <= 1.0) & (found.high >= 1.0))
+    assert (coverage >= 0.93 - 2 * math.sqrt(0.93 * 0.07 / 1000)) == holds, coverage
+    assert coverage <= 0.97
+
+
+@pytest.mark.parametrize(
+    ("samples", "said"),
+    [
+        ([[1.0] * 100], "all 100 are equal"),
+        ([[1.0]], "at least 2"),
+        ([list(range(10))], "10 of them; the BCa interval holds from 80 on"),
+        ([list(range(90)), list(range(91))], "90, 91 of them; allowed are pairs"),
+        ([[math.nan] * 90], "finite"),
+    ],
+)
+def test_bca_refuses_where_it_does_not_hold(samples, said):
+    with pytest.raises(InputError, match=said):
+        bca_interval(*samples)
+
+
+def test_bca_of_a_statistic_that_no_resample_moves_is_refused():
+    with pytest.raises(InputError, match="degenerate"):
+        bca_interval(np.arange(90.0), statistic=lambda x, axis: np.zeros(np.shape(x)[:-1]), resamples=99)

@@ -1,0 +1,239 @@
+"""The constants of a run that `staleproof train --out` has left: what its files say exactly, and what fresh data show.
+
+The files have settings, the trace's delays, the losses and the last weights; the start is made again from the seed.
+Text windows are a continuum, so f and its gradient are only sampled: on batches that the run has not seen, independent
+of its weights. What would need the run's own steps (drift, momentum) is not applicable, and says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from empirics.constants import Constant, exact, mean_of, not_applicable
+from empirics.errors import InputError
+from empirics.estimators.gradient_noise import per_sample_variance, stack
+from empirics.estimators.model_norm import AnyNorm, ModelNorm, model_norm
+from empirics.estimators.norm_ratio import rho
+from empirics.estimators.objective import FiniteObjective
+from empirics.estimators.upper_smoothness import upper_smoothness
+from empirics.problem_constants import constants_of
+from pipeline.data.corpus import load_corpus
+from pipeline.json_io import read_json
+from pipeline.options import config_of
+from pipeline.record import divergence
+from pipeline.training import TrainConfig
+
+NAMES = ("eta", "alpha", "tau", "K", "rho", "L", "sigma", "Delta0", "E0", "dbar")
+#: Sequences in the fixed batch on which curvature is measured.
+CURVATURE_SEQUENCES = 8
+_NEEDS_STEPS = {
+    "E0": "needs the full gradient at the start, and text windows are a continuum: record a run on a pool of sequences",
+    "dbar": "needs the run's updates, which the folder does not keep: record the run",
+}
+
+
+@dataclass(frozen=True)
+class RunConstants:
+    """A complete run in a folder. norm_name: None for lmo, which has its own; draws: batches drawn."""
+
+    folder: Path
+    norm_name: str | None = None
+    draws: int = 32
+    level: float = 0.95
+
+    def __post_init__(self) -> None:
+        if self.draws < 3:
+            raise InputError(f"draws: {self.draws!r}; allowed is an integer >= 3")
+        if not 0 < self.level < 1:
+            raise InputError(f"level: {self.level!r}; allowed is 0 < level < 1")
+        _require(self._status, "status.json", ("state", "settings"))
+        state = self._status["state"]
+        if state != "complete":
+            raise InputError(f"run {str(self.folder)!r}: its state is {state!r}; allowed is a complete run")
+        digest = self.summary["corpus"]["sha256"]
+        if self.corpus.sha256 != digest:
+            raise InputError(f"corpus: sha256 {self.corpus.sha256[:12]}...; the run had {digest[:12]}...")
+
+    @cached_property
+    def _status(self) -> dict[str, Any]:
+        return _read(self.folder / "status.json")
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        found = _read(self.folder / "run.json")
+        keys = ("corpus", "losses", "held_out_loss", "skipped_steps", "lr", "optimizer_step_delay")
+        _require(found, "run.json", keys)
+        # JSON has no NaN: such a loss is a string in the file.
+        losses = [float(loss) for loss in found["losses"]]
+        return found | {"losses": losses, "held_out_loss": float(found["held_out_loss"])}
+
+    @cached_property
+    def config(self) -> TrainConfig:
+        try:
+            return config_of(argparse.Namespace(**self._status["settings"]))
+        except (AttributeError, TypeError) as error:  # of a run by another version
+            raise InputError(f"run {str(self.folder)!r}: its settings are not those of a run here: {error}") from None
+
+    @cached_property
+    def corpus(self) -> Any:
+        return load_corpus(self._status["settings"]["corpus"])
+
+    @cached_property
+    def _points(self) -> list[tuple[str, dict[str, Tensor]]]:
+        first = {name: p.detach().clone() for name, p in self._objective(1).parameters().items()}
+        path = self.folder / "weights.pt"
+        try:
+            weights = torch.load(path, weights_only=True)
+        except (OSError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
+            raise InputError(f"run: {str(path)!r} cannot be read: {error}") from None
+        for name, p in first.items():
+            if name not in weights or weights[name].shape != p.shape:
+                raise InputError(f"run: {str(path)!r} has no {name!r} of shape {tuple(p.shape)}")
+        return [("start", first), ("last weights", {name: weights[name] for name in first})]
+
+    def _objective(self, sequences: int) -> FiniteObjective:
+        """The loss on so many sequences that the run has not seen."""
+        inputs, targets = self._fresh(sequences)
+        return FiniteObjective(self.config.make_layers(), inputs, targets, self.config.loss)
+
+    def _fresh(self, sequences: int) -> tuple[Tensor, Tensor]:
+        config = self.config
+        seen = config.steps * config.plan.microbatches
+        batches, parts = config.batches(self.corpus.text), []
+        for j in range(-(-sequences // config.sequences)):
+            parts.append(batches.microbatch(seen + j))
+        inputs, targets = (torch.cat([part[i] for part in parts])[:sequences] for i in (0, 1))
+        return inputs, targets
+
+    @cached_property
+    def norm(self) -> AnyNorm:
+        """The optimizer's own for lmo; else the one that was asked for."""
+        objective = self._objective(1)
+        parameters = objective.parameters()
+        if self.config.optimizer == "lmo":
+            groups = self._groups(parameters)
+            return ModelNorm.of_optimizer(groups, {id(p): name for name, p in parameters.items()})
+        return model_norm(self.norm_name or "frobenius", parameters)
+
+    def _groups(self, parameters: dict[str, Any]) -> list[dict[str, Any]]:
+        return list(replace_correction(self.config).make_optimizer(list(parameters.items())).param_groups)
+
+    @property
+    def _unfit(self) -> str | None:
+        """Why f cannot be measured on this run, or None."""
+        settings = self._status["settings"]
+        if settings["model"] != "gpt":
+            return f"model = {settings['model']!r}: its loss is not a mean over sequences of one length; allowed is gpt"
+        if settings["dropout"] > 0:
+            return f"dropout = {settings['dropout']:g} in training: the gradients are not those of one f; allowed is 0"
+        if (where := divergence(self.summary)) is not None:
+            return f"the run diverged: its loss is not finite {where}"
+        return None
+
+    def measure(self, name: str) -> list[Constant]:
+        """One constant, at each point where it is measured."""
+        if name in ("eta", "alpha", "tau", "K"):
+            return [self._setting(name)]
+        if name == "rho":
+            return [rho(self.norm, self._objective(1).parameters())]
+        if name in _NEEDS_STEPS:
+            return [not_applicable(name, _NEEDS_STEPS[name], str(self.folder))]
+        if (why := self._unfit) is not None:
+            return [not_applicable(name, why, str(self.folder))]
+        if name == "Delta0":
+            return [self._gap()]
+        return [(self._L if name == "L" else self._sigma)(where, x) for where, x in self._points]
+
+    def _setting(self, name: str) -> Constant:
+        if name == "K":
+            return exact("K", self.config.steps, "settings")
+        if name == "eta":
+            return exact("eta", self.summary["lr"], "settings")
+        if name == "tau":
+            delays = self.summary["optimizer_step_delay"]
+            return exact("tau", max(delays), "counted from the run's trace", f"by stage: {delays}")
+        group = self._groups(self._objective(1).parameters())[0]
+        if "alpha" not in group:
+            why = f"optimizer {self.config.optimizer!r} has no single alpha; allowed is lmo"
+            return not_applicable("alpha", why, "settings", "exact")
+        return exact("alpha", float(group["alpha"]), "settings")
+
+    def _L(self, where: str, x: dict[str, Tensor]) -> Constant:
+        objective = self._objective(CURVATURE_SEQUENCES)
+        found = upper_smoothness(lambda v: objective.hessian_product(x, dict(v)), self.norm, x)
+        at = f"{where}, {CURVATURE_SEQUENCES} fresh sequences"
+        constant = found.constant(at)
+        note = f"of the mean over these sequences at this point only: no bound on L; {constant.note}"
+        return replace(constant, high=math.inf, level=None, note=note)
+
+    @property
+    def _batch(self) -> int:
+        return self.config.plan.microbatches * self.config.sequences
+
+    def _sigma(self, where: str, x: dict[str, Tensor]) -> Constant:
+        batch, at = self._batch, f"{where}, {self.draws} fresh batches"
+        objective = self._objective(self.draws * batch)
+        rows = [slice(i * batch, (i + 1) * batch) for i in range(self.draws)]
+        gradients = stack([objective.batch_gradient(x, part) for part in rows])
+        v = per_sample_variance(gradients, batch, where=at, level=self.level)
+        if v.value is None or v.low is None or v.high is None:
+            return replace(v, name="sigma")
+        note = v.note.replace("of one sample, from batches of", "of a batch of")
+        value, low, high = (math.sqrt(max(end, 0.0) / batch) for end in (v.value, v.low, v.high))
+        return Constant("sigma", value, "estimated", at, low, high, self.level, v.method, v.n, note)
+
+    def _gap(self) -> Constant:
+        batch, at = self._batch, f"start, {self.draws} fresh batches"
+        inputs, targets = self._fresh(self.draws * batch)
+        layers, loss = self.config.make_layers(), self.config.loss
+        parts = [slice(i * batch, (i + 1) * batch) for i in range(self.draws)]
+        pieces = [FiniteObjective(layers, inputs[part], targets[part], loss) for part in parts]
+        losses = [np.array([piece.value(x) for piece in pieces]) for _, x in self._points]
+        start = mean_of("Delta0", losses[0], at, self.level)
+        fall = mean_of("Delta0", losses[0] - losses[1], at, self.level)
+        if start.high is None or fall.low is None:
+            return start if start.high is None else fall
+        note = "value and upper end: f_* >= 0, a cross-entropy is not negative; lower end: f_* <= f(last weights)"
+        return replace(start, low=min(max(fall.low, 0.0), start.high), note=note)
+
+
+def replace_correction(config: TrainConfig) -> TrainConfig:
+    """The run without its correction: the optimizer itself."""
+    from pipeline.optim.corrections import CorrectionOptions
+
+    return replace(config, correction="none", correction_options=CorrectionOptions())
+
+
+def run_constants(setting: RunConstants, names: Sequence[str]) -> list[Constant]:
+    """The constants of these names; what cannot be had is not applicable with the reason."""
+    return constants_of(names, NAMES, setting.measure)
+
+
+def _require(found: dict[str, Any], name: str, keys: Sequence[str]) -> None:
+    missing = next((key for key in keys if key not in found), None)
+    if missing is not None:
+        raise InputError(f"run: {name} has no {missing!r}; allowed is a folder of staleproof train --out")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = read_json(path)
+    except FileNotFoundError:
+        where = f"no {path.name} in {str(path.parent)!r}"
+        raise InputError(f"run: {where}; allowed is a folder of staleproof train --out") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"run: {str(path)!r} cannot be read: {error}") from None
+    if not isinstance(found, dict):
+        raise InputError(f"run: {str(path)!r} is no JSON object")
+    return found
