@@ -135,7 +135,7 @@ class ProblemConstants:
     def E0(self) -> Constant:
         return start_error(self.problem, self.norm)
 
-    def M(self) -> Constant:
+    def hessian_lipschitz(self) -> Constant:
         points: list[Weights] = [self.start]
         length = PATH_LENGTH * max(self.norm.norm(self.start), 1.0)
         for _ in range(PATH_STEPS):
@@ -145,7 +145,9 @@ class ProblemConstants:
         return replace(found, where=f"{PATH_STEPS} steps of length {length:.3g} from the start")
 
 
-NAMES = ("L", "lambda_max", "sigma", "rho", "rho_effective", "dual_noise", "f_star", "Delta0", "E0", "M")
+NAMES = (
+    "L", "lambda_max", "sigma", "rho", "rho_effective", "dual_noise", "f_star", "Delta0", "E0", "hessian_lipschitz"
+)  # fmt: skip
 
 
 def constants_of(

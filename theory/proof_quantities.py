@@ -11,7 +11,7 @@ from theory.quantity import NATURAL, NONNEGATIVE, POSITIVE, REAL, Domain, Quanti
 from theory.sgd_quantities import RANDOM_SGD
 
 IN_PROOFS = [
-    Quantity("f_star", "f_*", "f", REAL, "lower bound of the objective"),
+    Quantity("f_star", "f_*", "f", REAL, "lower bound of the objective", "initial-gap"),
     # one step
     Quantity("momentum_norm", r"\|m_{k+1}\|_*", "f/x", NONNEGATIVE, "dual norm of the momentum", "trajectory"),
     Quantity("direction_norm", r"\|d_k\|", "1", NONNEGATIVE, "norm of the LMO direction", "trajectory"),

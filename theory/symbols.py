@@ -58,7 +58,7 @@ _ALL = [
     Quantity("M", "M", "1", COUNT, "microbatches processed, with a step of every stage after each"),
     Quantity("H", "H", "1", COUNT, "local steps between two averages in LocalSGD"),
     Quantity(
-        "delta_max", r"\delta_{\max}", "1", NATURAL, "largest block-update delay", "block-update-delay"
+        "delta_max", r"\delta_{\max}", "1", NATURAL, "largest block-update delay"
     ),
     Quantity(
         "theta", r"\theta", "1", POSITIVE, "split of a squared sum: |u + v|^2 <= (1+theta)|u|^2 + (1+1/theta)|v|^2"
@@ -96,9 +96,14 @@ _ALL = [
     Quantity("Delta0", r"\Delta_0", "f", NONNEGATIVE, "f(x_0) - f_*", "initial-gap"),
     Quantity("r", "r", "1", Domain(0.0, 1.0), "b norm(x_*) / eta: norm of the minimiser in radii of the decay's ball"),
     Quantity(
-        "r_lo", r"r_{\mathrm{lo}}", "1", POSITIVE, "smallest <m_{k+1}, d_k> / dualnorm(m_{k+1}) of a run", "lmo-quality"
+        "r_lo",
+        r"r_{\mathrm{lo}}",
+        "1",
+        POSITIVE,
+        "smallest <m_{k+1}, d_k> / dualnorm(m_{k+1}) of a run",
+        "lmo-inexactness",
     ),
-    Quantity("r_hi", r"r_{\mathrm{hi}}", "1", POSITIVE, "largest norm(d_k) of a run", "lmo-quality"),
+    Quantity("r_hi", r"r_{\mathrm{hi}}", "1", POSITIVE, "largest norm(d_k) of a run", "lmo-inexactness"),
     Quantity(
         "Delta1", r"\Delta_1", "f", NONNEGATIVE, "f(y_1) - f_*, at the first virtual iterate", "initial-gap"
     ),

@@ -52,7 +52,10 @@ ESTIMATORS: dict[str, Estimator] = {
     "start-error": Estimator("start_error", ("E0",), "exact for m_0 = 0; else Student", "one full gradient"),
     "lmo-inexactness": Estimator("lmo_inexactness", ("r_lo", "r_hi"), "exact extremes", "two SVDs a matrix"),
     "hessian-lipschitz": Estimator(
-        "hessian_lipschitz", ("M",), "[largest seen, infinity)", "two products and two full gradients a step"
+        "hessian_lipschitz",
+        ("hessian_lipschitz",),
+        "[largest seen, infinity)",
+        "two products and two full gradients a step",
     ),
     "initial-gap": Estimator(
         "initial_gap", ("f_star", "Delta0", "Delta1"), "a proved bracket", "a solver's run of some hundred gradients"

@@ -50,9 +50,10 @@ def along_path(problem: Problem, norm: AnyNorm, points: Sequence[Weights]) -> Co
     steps = list(zip(points, points[1:], strict=False))
     found = [c for x, y in steps if (c := hessian_change(problem, norm, x, y)) is not None]
     if not found:
-        return not_applicable("M", f"no two different consecutive points among {len(points)}", n=0)
+        return not_applicable("hessian_lipschitz", f"no two different consecutive points among {len(points)}", n=0)
     clear = [max(c.change, c.remainder) for c in found if max(c.change, c.remainder) > c.floor]
     value = max(clear, default=0.0)
     floor = max(c.floor for c in found)
     note = f"lower bound; round-off alone could make {floor:.1g}" + ("" if clear else ", so 0 is not excluded")
-    return Constant("M", value, "estimated", "along the path", value, math.inf, None, "products", len(found), note)
+    name, where = "hessian_lipschitz", "along the path"
+    return Constant(name, value, "estimated", where, value, math.inf, None, "products", len(found), note)

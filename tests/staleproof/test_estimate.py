@@ -66,9 +66,9 @@ def test_same_seed_same_numbers(capsys):
 
 
 def test_text_and_list(capsys):
-    assert main(["estimate", "quadratic", "--constants", "L,sigma,E0,M", "--set", "noise_std=0"]) == 0
+    assert main(["estimate", "quadratic", "--constants", "L,sigma,E0,hessian_lipschitz", "--set", "noise_std=0"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == ["L", "sigma", "E0", "M"]
+    assert [line.split()[0] for line in lines] == ["L", "sigma", "E0", "hessian_lipschitz"]
     assert "exact; everywhere" in lines[0]
     assert main(["estimate", "quadratic", "--constants", "dual_noise", "--set", "noise_std=0"]) == 0
     assert "not applicable: all 64 samples are 0" in capsys.readouterr().out
