@@ -1,13 +1,16 @@
-"""Speed of the theory: its import, building every theorem, a bound on a million points, tuning and comparing.
+"""Speed of the theory: its import, building every theorem, a bound on a million points, tuning, all proofs.
 
-    python benchmarks/theory.py
+    python benchmarks/theory.py [--write]
 
 Rival in the same run: the sum of a bound's terms typed by hand in numpy, which must give the same numbers. Ends with
-exit 1 if a limit is passed. Run it on an idle machine.
+exit 1 if a limit is passed. With --write this part of ``benchmarks/results.md`` is replaced, or added at its end.
+Run it on an idle machine.
 """
 
 from __future__ import annotations
 
+import argparse
+import importlib.util
 import subprocess
 import sys
 import time
@@ -17,9 +20,11 @@ from typing import Any
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.parts import RESULTS, limits_table, write_part
+
+ROOT = RESULTS.parent.parent
 POINTS = 1_000_000
 BUILD = """
 import time
@@ -46,9 +51,13 @@ def process(code: str) -> str:
     return done.stdout
 
 
+ROWS: list[tuple[str, float, float | None]] = []
+
+
 def report(what: str, value: float, limit: float) -> bool:
-    """Print a line; True if the limit is kept."""
+    """Print a line and keep it for the table; True if the limit is kept."""
     kept = value <= limit
+    ROWS.append((what, value, limit))
     print(f"{what:<52} {value:8.3f} s  at most {limit:g}{'' if kept else '  MISSED'}")
     return kept
 
@@ -63,6 +72,9 @@ def by_hand(v: dict[str, Any]) -> np.ndarray:
 
 def main() -> int:
     """All measurements; 1 if a limit is missed."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--write", action="store_true", help=f"replace this file's part of {RESULTS.name}")
+    options = parser.parse_args()
     kept = [report("import theory, in a fresh process", best(lambda: process("import theory"))[0], 1.5)]
     count, seconds = process(BUILD).split()
     kept.append(report(f"building all {count} theorems, after sympy", float(seconds), 3))
@@ -83,7 +95,16 @@ def main() -> int:
     fixed = {name: value for name, value in values.items() if np.ndim(value) == 0} | {"K": 10**5}
     tune = best(lambda: get_bound("delayed-lmo").tune(("eta", "alpha"), **fixed))[0]
     kept.append(report("tuning eta and alpha", tune, 0.5))
+    if importlib.util.find_spec("z3"):
+        kept.append(report("staleproof prove, all proofs and certificates", best(prove, 1)[0], 60))
+    if options.write:
+        write_part("theory", limits_table("Time of the theory", "python benchmarks/theory.py --write", ROWS))
     return 0 if all(kept) else 1
+
+
+def prove() -> None:
+    """The command in a process of its own; raises if a proof fails."""
+    subprocess.run([sys.executable, "-m", "staleproof", "prove"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
 
 
 def _steps(bound: Any, values: dict[str, Any]) -> np.ndarray:

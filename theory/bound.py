@@ -33,7 +33,9 @@ TERM_NAMES: dict[str, str] = {  # in the order in which they are printed
     "start": "error of the first momentum",
 }
 KINDS = ("upper bound", "tight", "exact", "asymptotic", "heuristic")
-MEASURED = 1e-6  # by how much a measured value may pass a condition: round-off of a float32 run
+ROUND_OFF = 1e-12  # by how much of its larger side a condition may be passed: float64
+MEASURED = 1e-6  # ... where it is about what a float32 run measures:
+MEASURED_NAMES = ("dbar", "r_lo", "r_hi", "block_age")
 ORIGINS = ("derived here", "paper", "as reported")
 
 
@@ -137,8 +139,12 @@ class Bound:
             )
         arrays = checked_values(self.symbols, self.chosen(values), f"bound {self.name}")
         for condition in self.conditions:
-            gap = np.asarray(evaluate_expression(condition.lts - condition.gts, arrays, f"bound {self.name}"))
-            broken = gap >= 0 if isinstance(condition, (sp.Lt, sp.Gt)) else gap > MEASURED
+            owner = f"bound {self.name}"
+            less, more = (np.asarray(evaluate_expression(s, arrays, owner)) for s in (condition.lts, condition.gts))
+            slack = MEASURED if any(name in MEASURED_NAMES for name in free_names(condition)) else ROUND_OFF
+            beyond = less - more
+            strict = isinstance(condition, (sp.Lt, sp.Gt))
+            broken = beyond >= 0 if strict else beyond > slack * np.maximum(abs(less), abs(more))
             if broken.any():
                 given = {name: float(arrays[name][broken].flat[0]) for name in free_names(condition)}
                 raise InputError(f"bound {self.name}: {refusal(condition, given)}")

@@ -9,6 +9,8 @@ import sympy as sp
 from sympy.core.function import ArgumentIndexError
 from sympy.printing.precedence import PRECEDENCE
 
+LARGEST = 1000  # exponents of numbers up to which a closed form is computed; beyond, it stands as it is
+
 
 class GeometricSum(sp.Function):  # type: ignore[misc]
     """sum_{j<K} p^{K-1-j} q^j: (p^K - q^K)/(p - q), and K p^{K-1} where p = q. For p, q in [0, 1] and K >= 1."""
@@ -20,6 +22,8 @@ class GeometricSum(sp.Function):  # type: ignore[misc]
         """Where the sum is one plain expression."""
         if K == 1:
             return sp.S.One
+        if K.is_number and not (K.is_comparable and abs(K) <= LARGEST):
+            return None
         if p == q:
             return K * p ** (K - 1)
         if p.is_number and q.is_number:
@@ -34,6 +38,13 @@ class GeometricSum(sp.Function):  # type: ignore[misc]
         if argindex == 2:
             return (self - K * q ** (K - 1)) / (p - q)
         raise ArgumentIndexError(self, argindex)
+
+    def _eval_evalf(self, prec: int) -> sp.Expr | None:
+        """Where the closed form is too long to be written out: in floats, twice as many digits for the cancellation."""
+        if not all(arg.is_number for arg in self.args):
+            return None
+        p, q, K = (arg._eval_evalf(2 * prec + 64) for arg in self.args)
+        return (K * p ** (K - 1) if p == q else (p**K - q**K) / (p - q))._eval_evalf(prec)
 
     def _latex(self, printer: Any, exp: str | None = None) -> str:
         p, q = (printer.parenthesize(arg, PRECEDENCE["Pow"], strict=True) for arg in self.args[:2])

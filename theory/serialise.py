@@ -15,7 +15,7 @@ import sympy as sp
 from sympy.core.relational import Relational
 
 from theory.errors import InputError
-from theory.functions import GeometricSum
+from theory.functions import LARGEST, GeometricSum
 from theory.symbols import QUANTITIES, get_quantity
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 FORMAT = "staleproof-bound-1"
 DEEPEST = 60
-LARGEST = 1000  # a number to a power beyond it, or of more digits than a machine word, could compute for ever
+LONGEST = 2**64  # numbers beyond it, or a power beyond LARGEST of them, could compute for ever
 OPERATORS: dict[str, tuple[Callable[..., sp.Basic], int, int | None]] = {  # name -> (maker, least, most operands)
     "+": (sp.Add, 2, None),
     "*": (sp.Mul, 2, None),
@@ -79,12 +79,35 @@ def expression_from_json(tree: object, depth: int = 0) -> sp.Expr:
     if len(operands) < least or (most is not None and len(operands) > most):
         raise InputError(f"expression: {operator} with {len(operands)} operands; allowed {least} to {most or 'any'}")
     arguments = [expression_from_json(operand, depth + 1) for operand in operands]
-    if operator == "^" and all(arg.is_number for arg in arguments):
-        base, exponent = arguments
-        small = not base.is_Rational or max(abs(base.p), base.q) < 2**64
-        if not (exponent.is_Rational and abs(exponent) <= LARGEST and small):
-            raise InputError(f"expression: power {_short(tree)} of numbers is beyond 64 bits ^ {LARGEST}")
+    _refuse_long(operator, arguments, tree)
     return maker(*arguments)
+
+
+def _refuse_long(operator: str, arguments: list[sp.Expr], tree: object) -> None:
+    """Refuse what sympy would compute number by number for ever: before the operator is applied."""
+    if operator == "^" and arguments[1].is_number:
+        base, exponent = arguments
+        if not (exponent.is_Rational and abs(exponent) <= LARGEST and _short_number(base.as_coeff_Mul()[0])):
+            raise InputError(f"expression: power {_short(tree)} of numbers is beyond 64 bits ^ {LARGEST}")
+    elif operator == "GeometricSum":
+        *parts, K = arguments
+        small = all(_short_number(part.as_coeff_Mul()[0]) for part in parts)
+        if K.is_number and not (small and _at_most(K, LARGEST)):
+            raise InputError(f"expression: {_short(tree)} is beyond 64 bits in {LARGEST} terms")
+    elif operator in ("exp", "ceiling", "floor") and arguments[0].is_number:
+        largest = LARGEST if operator == "exp" else LONGEST
+        if not _at_most(arguments[0], largest):
+            raise InputError(f"expression: {operator} of a number, {_short(tree)}: allowed up to {largest}")
+
+
+def _short_number(value: sp.Expr) -> bool:
+    return not value.is_Rational or bool(max(abs(value.p), value.q) < LONGEST)
+
+
+def _at_most(value: sp.Expr, largest: int) -> bool:
+    """True for a real number of at most that size; 15 digits of it take no time whatever its size."""
+    rough = value.evalf(15)
+    return bool(rough.is_comparable) and bool(abs(rough) <= largest)
 
 
 def bound_to_json(bound: Bound) -> dict[str, Any]:

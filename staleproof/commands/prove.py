@@ -57,6 +57,8 @@ def run(args: argparse.Namespace) -> int:
         if checked:
             emit(f"\n{certificates.line(checked)}")
         emit(f"\n{count(len(results), 'proof')}, {count(steps, 'step')}: {words}")
+        if args.name is None:
+            emit(unproved_line())
     for result in results.values():
         if not result.proved:
             note(f"staleproof prove: claim failed: {result.name}: {result.reason}")
@@ -70,13 +72,35 @@ def as_dict(results: dict[str, ProofResult], checked: list[Checked]) -> dict[str
     """The results ready for JSON."""
     from staleproof import certificates
 
+    rest, reported = not_machine_proved()
     found: dict[str, Any] = {
         "all_proved": all(r.proved for r in results.values()) and all(r.proved for r in checked),
+        "not_machine_proved": rest,
+        "not_machine_proved_as_reported": reported,
         "proofs": {name: result.as_dict() for name, result in results.items()},
     }
     if checked:
         found[CERTIFICATES] = certificates.as_dict(checked)
     return found
+
+
+def not_machine_proved() -> tuple[list[dict[str, str]], list[dict[str, str]]]:
+    """The registered bounds without a proof value: (those that we or a paper state, those given as reported)."""
+    from theory.proofs import PROOFS
+    from theory.registry import BOUNDS
+
+    rest = [bound for name, bound in BOUNDS.items() if name not in PROOFS]
+    rows = [{"name": bound.name, "origin": bound.origin, "kind": bound.kind} for bound in rest]
+    reported = [row for row in rows if row["origin"] == "as reported"]
+    return [row for row in rows if row not in reported], reported
+
+
+def unproved_line() -> str:
+    """Which bounds no proof of these is about: their proofs are words in their modules, tested on runs."""
+    rest, reported = not_machine_proved()
+    names = ", ".join(row["name"] for row in rest) or "none"
+    told = f"; as reported: {', '.join(row['name'] for row in reported)}" if reported else ""
+    return f"not proved by machine, {count(len(rest) + len(reported), 'bound')}: {names}{told}"
 
 
 def certificate_line(result: Checked) -> str:

@@ -20,6 +20,7 @@ from theory import proofs
 from theory.lmo import delay
 from theory.lmo.proofs.delay import PROOF
 from theory.proof import Proof
+from theory.registry import BOUNDS
 from theory.relation import statement
 
 
@@ -52,6 +53,28 @@ def test_text_has_the_ledger_and_the_steps(capsys: pytest.CaptureFixture[str]) -
 def test_list(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prove", "--list", "--json"]) == 0
     assert list(json.loads(capsys.readouterr().out)["proofs"]) == list(proofs.PROOFS)
+
+
+def test_bounds_without_a_proof_are_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """All that is registered has a proof or is named as having none, those as reported apart."""
+    pytest.importorskip("z3", reason="the extra proofs is not installed")
+    assert main(["prove", "delay", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    rest, reported = found["not_machine_proved"], found["not_machine_proved_as_reported"]
+    names = [row["name"] for row in (*rest, *reported)]
+    assert sorted(names) == sorted(set(BOUNDS) - set(proofs.PROOFS)) and "delayed-lmo" not in names
+    for row in (*rest, *reported):
+        bound = BOUNDS[row["name"]]
+        assert (row["kind"], row["origin"]) == (bound.kind, bound.origin)
+        assert (bound.origin == "as reported") == (row in reported)
+    assert {"star-convex", "kovalev"} <= {row["name"] for row in rest}
+    assert "local-sgd" in {row["name"] for row in reported}
+    monkeypatch.setattr(proofs, "PROOFS", {"delay": PROOF})
+    assert main(["prove"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-2].endswith("all proved")
+    assert lines[-1].startswith(f"not proved by machine, {len(BOUNDS)} bounds: delayed-lmo, ")
+    assert all(name in lines[-1] for name in BOUNDS) and "; as reported: star-convex-reported, " in lines[-1]
 
 
 def test_an_unknown_name(capsys: pytest.CaptureFixture[str]) -> None:

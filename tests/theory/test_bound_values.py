@@ -10,6 +10,7 @@ import pytest
 import sympy as sp
 
 from theory import BOUNDS, QUANTITIES, Bound, InputError, get_bound
+from theory.functions import GeometricSum
 from theory.serialise import expression_from_json, expression_to_json
 from theory.symbols import symbols
 
@@ -55,6 +56,16 @@ EVIL = "__import__('os').system('false')"
         (dict(terms={"step": ["+", "L"]}), r"\+ with 1 operands"),
         (dict(terms={"step": ["^", 10, 10**9]}), "beyond 64 bits"),
         (dict(terms={"step": ["^", 10**40, 1000]}), "beyond 64 bits"),
+        (dict(terms={"step": ["^", ["*", 3, "L"], 10**12]}), "beyond 64 bits"),
+        (dict(terms={"step": ["^", ["^", ["*", 3, "L"], 1000], 1000]}), "beyond 64 bits"),
+        (dict(terms={"step": ["GeometricSum", 2, 3, 30_000_000]}), "GeometricSum.*beyond 64 bits in 1000 terms"),
+        (dict(terms={"step": ["GeometricSum", ["*", 3, "L"], ["*", 3, "L"], 10**12]}), "in 1000 terms"),
+        (dict(terms={"step": ["GeometricSum", 10**40, 3, 1000]}), "in 1000 terms"),
+        (dict(terms={"step": ["ceiling", ["exp", 1_000_000]]}), "exp of a number.*up to 1000"),
+        (dict(terms={"step": ["ceiling", ["exp", ["exp", 20]]]}), "exp of a number.*up to 1000"),
+        (dict(terms={"step": ["floor", ["^", ["exp", 1000], 1000]]}), "floor of a number"),
+        (dict(terms={"step": ["ceiling", ["*", ["exp", 900], ["exp", 900]]]}), "ceiling of a number"),
+        (dict(terms={"step": ["floor", ["log", -2]]}), "floor of a number"),
         (dict(terms={"luck": "L"}), "unknown term 'luck'"),
         (dict(conditions=[["=", "L", 1]]), "condition"),
         (dict(conditions=[["<=", "L"]]), "condition"),
@@ -70,6 +81,21 @@ def test_json_refusals(change, message):
     with pytest.raises(InputError, match=message) as caught:
         Bound.from_json(data)
     assert "\n" not in str(caught.value)
+
+
+def test_numbers_within_the_caps_are_computed():
+    assert expression_from_json(["GeometricSum", 2, 3, 4]) == 8 + 12 + 18 + 27
+    assert expression_from_json(["ceiling", ["exp", 10]]) == 22027
+    assert expression_from_json(["GeometricSum", "alpha", "alpha", 3]) == 3 * QUANTITIES["alpha"].symbol ** 2
+
+
+def test_a_long_geometric_sum_stays_as_it_is():
+    """No closed form of 30 million digits; its float is right."""
+    long = GeometricSum(sp.Rational(1, 2), sp.Rational(1, 3), 30_000_000)
+    assert isinstance(long, GeometricSum) and float(long) == 0
+    long = GeometricSum(1, sp.Rational(999, 1000), 30_000_000)
+    assert isinstance(long, GeometricSum) and float(long) == pytest.approx(1000, rel=1e-14)
+    assert float(GeometricSum(1, 1, 5000)) == 5000
 
 
 def test_json_of_nonsense():
@@ -165,6 +191,29 @@ def test_every_condition_names_an_admissible_value(name):
                 beyond = end + (1 if QUANTITIES[symbol].domain.integer else 0.01 * max(end, 1))
                 with pytest.raises(InputError, match=symbol):
                     bound.evaluate(**values | {symbol: beyond})
+
+
+def test_round_off_of_conditions_is_relative_and_small():
+    """Conditions of set quantities hold to float64 at any scale of units; only those of measurements give 1e-6."""
+    both = get_bound("delayed-lmo-tuned-both")
+    small = dict(L=1e-7, Delta0=1e-7, K=4, rho=1.0, sigma=1e-7, tau=1, E0=0.0)
+    assert both.evaluate(**small) > 0  # 4 L Delta0 = K rho^2 sigma^2, in either rounding
+    for change in (dict(L=1.01e-7), dict(Delta0=1.01e-7), dict(sigma=[1e-7, 0.99e-7])):
+        with pytest.raises(InputError, match="holds only"):
+            both.evaluate(**small | change)
+    paper = get_bound("rpd-paper")
+    values = generic(paper) | dict(L=3.0)
+    assert paper.evaluate(**values | dict(gamma=1 / 3.0)) > 0
+    with pytest.raises(InputError, match="holds only"):
+        paper.evaluate(**values | dict(gamma=(1 + 1e-9) / 3.0))
+    drift = get_bound("error-feedback")
+    assert drift.evaluate(**generic(drift) | dict(dbar=2 + 1e-6)) > 0
+    with pytest.raises(InputError, match="holds only"):
+        drift.evaluate(**generic(drift) | dict(dbar=2 + 1e-5))
+    quality = get_bound("delayed-lmo-inexact")
+    tiny = generic(quality) | dict(r_lo=1e-7, r_hi=0.5e-7)
+    with pytest.raises(InputError, match="holds only"):
+        quality.evaluate(**tiny)
 
 
 def test_optional_symbols_are_checked_when_constructed():

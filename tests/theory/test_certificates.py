@@ -319,6 +319,40 @@ def test_a_certificate_proves_its_own_problem_only(tau: int, h: Fraction) -> Non
     assert not check(other).proved
 
 
+def test_lengths_and_types_are_checked_without_a_file() -> None:
+    """Certificates built in memory: too long, too short, floats, indices from the end, ragged matrices."""
+    good = next(c for c in read(FILE) if c.problem.N == 5)
+    upper, lower, zero = good.upper, good.lower, Fraction(0)
+    nothing = dataclasses.replace(upper, value=zero, w=(*[zero] * 5, Fraction(1)), mu=(zero,) * 5, lam={})
+    changes: list[tuple[dict[str, Any], str]] = [
+        ({"upper": nothing}, "upper: w has 6 numbers instead of 5"),
+        ({"upper": dataclasses.replace(upper, w=upper.w[:-1])}, "upper: w has 4 numbers"),
+        ({"upper": dataclasses.replace(upper, mu=(*upper.mu, zero))}, "upper: mu has 6 numbers"),
+        ({"upper": dataclasses.replace(upper, lam={**upper.lam, (-1, 0): zero})}, "upper: a pair of lam"),
+        ({"upper": dataclasses.replace(upper, lam={**upper.lam, (5, 0): zero})}, "upper: a pair of lam"),
+        ({"upper": dataclasses.replace(upper, value=float(upper.value))}, "is not a Fraction"),
+        ({"upper": dataclasses.replace(upper, w=tuple(map(float, upper.w)))}, "upper: w: .* is not a Fraction"),
+        ({"lower": dataclasses.replace(lower, f=(*lower.f, zero))}, "lower: f has 6 numbers"),
+        ({"lower": dataclasses.replace(lower, f=lower.f[:-1])}, "lower: f has 4 numbers"),
+        ({"lower": dataclasses.replace(lower, gram=lower.gram[:-1])}, "lower: gram has 4 rows"),
+        ({"lower": dataclasses.replace(lower, gram=[*lower.gram[:-1], []])}, "lower: row 4 of gram has 0 numbers"),
+    ]
+    assert check(good).proved
+    for change, reason in changes:
+        refused = check(dataclasses.replace(good, **change)).reason
+        assert refused is not None and re.search(reason, refused), refused
+
+
+def test_a_set_with_a_problem_missing_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for path in FOLDER.glob("*.json"):
+        if path != FILE:
+            (tmp_path / path.name).write_bytes(path.read_bytes())
+    monkeypatch.setattr(check_module, "FOLDER", tmp_path)
+    with pytest.raises(InputError, match="certificates: none of tau=1 N=3 h=1/2; 10 missing in all"):
+        check_all()
+    assert check_module.main() == 1
+
+
 def test_check_all_reports_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = json.loads(FILE.read_text(encoding="utf-8"))
     lower_consistently(data["certificates"][0])
@@ -389,6 +423,7 @@ def test_an_instance_below_its_lower_bound_is_refused() -> None:
         (text(h="1/2"), "h: '1/2' is not a list"),
         (text(h=[1, 2, 3]), "h: .* is not a list of 2"),
         (text(certificates={}), "certificates: {} is not a list"),
+        (text(certificates=[]), r"certificates: \[\] is not a list of at least one certificate"),
         (text(certificates=[None]), r"certificates\[0\]: None is not an object"),
         (text(item__N=0), r"N: 0 is not"),
         (text(item__N=2), r"w: \[1\] is not a list of 2"),

@@ -130,6 +130,18 @@ def test_local_sgd_holds_and_how_tight():
     assert tightest["local-sgd"] > 0.3 and tightest["local-sgd-counted"] > 0.8 and tightest["local-sgd-variance"] > 0.8
 
 
+def test_local_sgd_counts_whole_steps():
+    """K that S^2 does not divide: the left is (S^2/K) times the sum over the T = floor(K/S^2) whole steps."""
+    S, H, x0, noise = 2, np.diag([1.0, 0.3]), np.array([0.4, 1.0]), np.array([0.5, 0.0])
+    for T, period in ((1, 1), (3, 2), (5, 5)):
+        left, B = local_sgd(H, x0, 0.9, noise, S, T, period)
+        values = dict(S=S, H=period, L=1.0, gamma=0.9, B=B, sigma=0.5, Delta0=x0 @ H @ x0 / 2)
+        for name in ("local-sgd", "local-sgd-counted", "local-sgd-variance"):
+            assert r"\lfloor K/S^2 \rfloor" in get_bound(name).metric
+            for K in range(S * S * T, S * S * (T + 1)):
+                assert S * S / K * T * left <= evaluate(name, {**values, "K": K}) * (1 + ROUND_OFF)
+
+
 @pytest.mark.mutation
 def test_local_sgd_mutants_are_refuted():
     run = dict(S=1, H=1, L=1.0, gamma=0.99)

@@ -63,6 +63,23 @@ def test_both():
     assert swapped.value == pytest.approx(tuned.value, rel=1e-12)
 
 
+@pytest.mark.parametrize("K", [10**15, 10**30])
+def test_the_grid_goes_on_until_the_bound_rises(K):
+    """The best momentum of a very long run is 2 (L Delta0/K)^{1/2}/(rho sigma), far below the grid's start."""
+    tuned = get_bound("delayed-lmo").tune(("eta", "alpha"), L=1, tau=2, sigma=1, rho=1, Delta0=1, E0=0, K=K)
+    assert tuned.at["alpha"] == pytest.approx(2 / math.sqrt(K), rel=1e-4) and tuned.limited_by is None
+    assert tuned.value == pytest.approx(4 * K**-0.25, rel=1e-6)
+
+
+def test_what_falls_all_the_way_is_said_to_fall_to_the_end_of_the_grid():
+    alpha, L, sigma = symbols("alpha L sigma")
+    step = dict(title="t", metric="m", assumptions=(), reference="r")
+    toy = Bound(name="toy", terms={"noise": sigma * sp.sqrt(alpha) + L * alpha**2}, **step)
+    message = r"it still falls at alpha = [\d.]+e-\d+, the first point of the grid"
+    with pytest.raises(InputError, match=message):
+        toy.tune(("alpha",), L=1, sigma=1)
+
+
 def test_limits_are_named():
     no_noise = get_bound("delayed-lmo").tune(("eta", "alpha"), **NOISY | dict(sigma=0, E0=0))
     assert no_noise.at["alpha"] == 1 and no_noise.limited_by == "alpha <= 1"

@@ -17,13 +17,14 @@ Teboulle 2014 (arXiv 1206.3209); certificates derived here. Tests: tests/theory/
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
 from theory.certificates.ldl import pivots
 from theory.certificates.schema import FOLDER, Certificate, Lower, Upper, read
+from theory.certificates.wanted import missing
 from theory.certificates.worst_case import Matrix, WorstCase
 from theory.errors import InputError
 
@@ -53,9 +54,28 @@ def remainder(problem: WorstCase, upper: Upper) -> Matrix:
     return S
 
 
+def _not_fractions(values: Iterable[object]) -> str | None:
+    wrong = next((value for value in values if type(value) is not Fraction), None)
+    return None if wrong is None else f"{wrong!r} is not a Fraction"
+
+
+def _unfit(parts: Mapping[str, Sequence[Fraction]], n: int) -> str | None:
+    """Why a part is not n fractions; None if all are."""
+    for name, values in parts.items():
+        if len(values) != n:
+            return f"{name} has {len(values)} numbers instead of {n}"
+        if reason := _not_fractions(values):
+            return f"{name}: {reason}"
+    return None
+
+
 def against_upper(problem: WorstCase, upper: Upper) -> str | None:
     """Why the multipliers do not prove the upper number; None if they do."""
     n = problem.N
+    if reason := _unfit({"w": upper.w, "mu": upper.mu}, n) or _not_fractions((upper.value, *upper.lam.values())):
+        return f"upper: {reason}"
+    if any(i == j or not {i, j} <= set(range(n)) for i, j in upper.lam):
+        return f"upper: a pair of lam is not one of two different indices below {n}"
     for name, values in (("w", upper.w), ("mu", upper.mu), ("lam", tuple(upper.lam.values()))):
         if any(value < 0 for value in values):
             return f"upper: a multiplier {name} is negative"
@@ -76,6 +96,11 @@ def against_upper(problem: WorstCase, upper: Upper) -> str | None:
 def against_lower(problem: WorstCase, lower: Lower) -> str | None:
     """Why the instance does not reach the lower number; None if it does."""
     n, gram = problem.N, lower.gram
+    rows = {f"row {i} of gram": row for i, row in enumerate(gram)}
+    if len(gram) != n:
+        return f"lower: gram has {len(gram)} rows instead of {n}"
+    if reason := _unfit({"f": lower.f, **rows}, n) or _not_fractions((lower.value,)):
+        return f"lower: {reason}"
     if lower.f[0] > 1:
         return "lower: f(x_0) - f_* is larger than 1"
     for k in range(n):
@@ -109,8 +134,15 @@ def certificates(folder: Path | None = None) -> Iterator[Certificate]:
 
 
 def check_all(folder: Path | None = None) -> list[Checked]:
-    """Every shipped certificate, checked."""
-    return [check(certificate) for certificate in certificates(folder)]
+    """Every certificate of a folder, checked; without one those that are shipped, which have to be complete.
+
+    Raises InputError if a file is none or a problem has no certificate.
+    """
+    results = [check(certificate) for certificate in certificates(folder)]
+    lacking = missing(result.certificate.problem for result in results) if folder is None else []
+    if lacking:
+        raise InputError(f"certificates: none of {lacking[0]}; {len(lacking)} missing in all")
+    return results
 
 
 def certified_value(tau: int, N: int, h: Fraction) -> tuple[Fraction, Fraction]:
@@ -133,15 +165,18 @@ def certified_value(tau: int, N: int, h: Fraction) -> tuple[Fraction, Fraction]:
 
 
 def main() -> int:
-    """Checks all, prints one line each, and is 0 only if all are proved."""
-    results = check_all()
+    """Checks all, prints one line each, and is 0 only if all are proved and none is missing."""
+    results = check_all(FOLDER)
     for result in results:
         certificate = result.certificate
         verdict = result.reason or "proved"
         print(f"{result.name}: {float(certificate.lower.value):.7f} .. {float(certificate.upper.value):.7f} {verdict}")
     proved = sum(result.proved for result in results)
     print(f"{proved} of {len(results)} certificates proved")
-    return 0 if proved == len(results) else 1
+    lacking = missing(result.certificate.problem for result in results)
+    for name in lacking:
+        print(f"missing: {name}")
+    return 0 if proved == len(results) and not lacking else 1
 
 
 if __name__ == "__main__":

@@ -18,24 +18,13 @@ from theory.certificates.check import check
 from theory.certificates.pep import pep_value
 from theory.certificates.schema import FOLDER, SCHEMA, SDP_DENOMINATOR, Certificate, Lower, Upper
 from theory.certificates.sdp import Instance, Multipliers, interior, interior_instance, solve
+from theory.certificates.wanted import problems
 from theory.certificates.worst_case import WorstCase
 
 SLACK = 1e-6  # relative; below it the margins come near the accuracy of the solver
 AGREE = 1e-6  # between the two programs, relative to the value where that is larger than 1
 USED = 1e-6  # multipliers below this are zero at the optimum
 DENOMINATOR = 10**11  # rounding moves eigenvalues by N/DENOMINATOR, a hundredth of the smallest margin
-
-HALF = Fraction(1, 2)
-# The largest fraction of small denominator with h + (tau h)^2 <= 1: the edge of the bound's condition.
-EDGE = {0: Fraction(1), 1: Fraction(8, 13), 2: Fraction(16, 41), 3: Fraction(11, 39), 4: Fraction(15, 68)}
-
-
-def problems() -> list[WorstCase]:
-    """What is shipped: h = 1/2 and the edge to N = 12, h = 1/4 and 3/4 to N = 5."""
-    wanted = [WorstCase(tau, N, HALF) for tau in range(5) for N in range(1, 13)]
-    wanted += [WorstCase(tau, N, EDGE[tau]) for tau in range(5) for N in range(2, 13)]
-    wanted += [WorstCase(tau, N, Fraction(q, 4)) for q in (1, 3) for tau in range(3) for N in range(2, 6)]
-    return sorted({problem.same for problem in wanted}, key=lambda p: (p.tau, p.h, p.N))
 
 
 def round_upper(problem: WorstCase, point: Multipliers, denominator: int = DENOMINATOR) -> Upper:

@@ -141,7 +141,10 @@ def parse(text: str, where: str = "certificate file") -> list[Certificate]:
     tau = _whole(f"{where}: tau", record["tau"], 0, N_MAX)
     h = Fraction(*(_whole(f"{where}: h", part, 1) for part in _list(f"{where}: h", record["h"], 2)))
     found: list[Certificate] = []
-    for place, item in enumerate(_list(f"{where}: certificates", record["certificates"])):
+    items = _list(f"{where}: certificates", record["certificates"])
+    if not items:
+        _refuse(f"{where}: certificates", items, "a list of at least one certificate")
+    for place, item in enumerate(items):
         here = f"{where}: certificates[{place}]"
         fields = _record(here, item, ("N", "sdp", "upper", "lower"))
         n = _whole(f"{here}.N", fields["N"], 1, N_MAX)

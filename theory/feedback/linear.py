@@ -10,12 +10,14 @@ Drift (identity, every path, k >= tau): y_k - x_{k-tau} = -eta sum_j w_j r_{k-1-
     telescoped   w = 1, 2, ..., tau, ..., 2, 1             sum tau^2
 At tau = 1: y_k - x_{k-1} = -eta r_{k-1} = -eta a (g_{k-1} - m_{k-1}), where plain delay has x_k - x_{k-1} = -eta m_k.
 
-Statement, if tau L eta < 1, kappa the sum of weights, rms over the run of K updates
+Statement, if tau L eta < 1, kappa the sum of weights, K >= tau updates, means with divisor K
 (R^2 = (1/K) sum_{j=1..K} E|r_j|^2, M^2 = (1/K) sum_{k<K} E|m_{k+1}|^2):
     R <= [ L eta M + a sigma sqrt(2/(2-a)) + E0 (1-a) sqrt(a/((2-a) K)) ] / (1 - tau L eta),
-    rms |grad f(x_{k-tau}) - grad f(y_k)| <= L eta kappa R.
+    ((1/K) sum_{k=tau..K} E|grad f(x_{k-tau}) - grad f(y_k)|^2)^{1/2} <= L eta kappa R.
+The steps 1 <= k < tau are not in that mean: y_k - x_0 = eta (tau-k) m_1 - eta sum_j w_j r_{k-1-j}. With them the right
+side has L eta (E|m_1|^2)^{1/2} ((tau-1) tau (2 tau-1)/(6 K))^{1/2} more (L times `early`; nothing at tau = 1).
 E0 = (E|m_0 - grad f(x_0)|^2)^{1/2}. Plain delay: rms bias <= L eta tau M. So without noise the bound on the delay's
-bias falls from L eta tau M to (L eta)^2 kappa M/(1 - tau L eta), below it iff
+bias, that of k >= tau, falls from L eta tau M to (L eta)^2 kappa M/(1 - tau L eta), below it iff
     L eta < tau/(kappa + tau^2): extrapolate 2/(3 tau + 1), telescoped 1/(2 tau), both 1/2 at tau = 1.
 That compares bounds, in the metric of y; M is each method's own. The noise enters with a sigma kappa: momentum is what
 makes the correction pay (see noise), and at a = 1 it does not.
@@ -54,6 +56,12 @@ def weights(form: str, tau: int) -> list[int]:
 
 
 def drift_rms(form: str, tau: int, mean_square_momentum: sp.Expr) -> sp.Expr:
-    """The bound on rms |y_k - x_{k-tau}| in M^2 and the symbols of theory; holds for tau L eta < 1."""
+    """The bound on rms |y_k - x_{k-tau}|, k = tau..K, in M^2 and the symbols of theory; holds for tau L eta < 1."""
     kappa = sum(weights(form, tau))
     return eta * kappa * (L * eta * sp.sqrt(mean_square_momentum) + NOISE + START) / (1 - tau * L * eta)
+
+
+def early(tau: int, mean_square_first: sp.Expr) -> sp.Expr:
+    """What the steps 1 <= k < tau add to `drift_rms` at most, in E|m_1|^2."""
+    check_natural("tau", tau, 1)
+    return eta * sp.sqrt(mean_square_first * sp.Rational((tau - 1) * tau * (2 * tau - 1), 6) / K)

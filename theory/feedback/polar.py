@@ -7,7 +7,7 @@ tau = 1, m_k - m_{k-1} = a (g_{k-1} - m_{k-1}). In the operator norm, with D = |
 So error feedback provably helps Muon where the momentum is well conditioned against one step's change: in Theorem 2
 dbar < 1 at y (and < 1/2 at the weights) as soon as 2 a |g - m| < s + s' (half of that) on average; every quantity is
 measurable on the run. Honest limit: one singular value near 0 makes the bound 2, and then delta can be 2 (a flipped
-singular direction). Any tau: weights of theory.feedback.linear, as in `normalised`.
+singular direction). Any tau, k >= tau: weights of theory.feedback.linear, as in `normalised`.
 
 Proof. m = Q H and n = P G with H, G symmetric positive definite, W = Q^T P, X = 1 - W, E = m - n. Then
     Q^T E = H - W G,   E^T P = H W - G,   so   H X + X G = Q^T E - E^T P,

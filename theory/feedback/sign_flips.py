@@ -8,7 +8,8 @@ the set of i where d_{k-1} and d_{k-2} differ and phi_k = sum_{i in F_k} l_i/Lam
 So L dbar in Theorem 2 may be 2 Lam phibar, and the delay term at y is below that of plain delay (with Lam for L) iff
 phibar < 1/2, whatever the dimension. Coordinate i can flip only if a |g_i - m_i| >= |m_i|. On white Gaussian noise two
 successive momenta have correlation 1 - a, so P(flip) = arccos(1 - a)/pi: below 1/2 for every a < 1, .10 at a = .05.
-Any tau: a coordinate drifts by at most 2 eta times the sum of the weights w_j (theory.feedback.linear) of its flips.
+Any tau, k >= tau: a coordinate drifts by at most 2 eta times the sum of the weights w_j (theory.feedback.linear) of its
+flips.
 Proof: y_k - x_{k-1} = -eta (d_{k-1} - d_{k-2}) is 0 off F_k and +-2 eta on it.
 Checked by tests/theory/feedback/test_drifts.py.
 """

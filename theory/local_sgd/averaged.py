@@ -1,8 +1,8 @@
 """LocalSGD with S replicas, at the averaged model: as reported, and with the drift counted. Kind: upper bound.
 
-S replicas of an S-stage model; a step of all of them is S^2 block updates, so K block updates are T = K/S^2 steps and
-rows compare with Randomized PipeDream at the same K. xbar_t is the average of the replicas.
-Statement, B and sigma of one replica's whole gradient, gamma <= 1/L, T a natural number:
+S replicas of an S-stage model; a step of all of them is S^2 block updates, so K block updates are T = floor(K/S^2)
+whole steps and rows compare with Randomized PipeDream at the same K. xbar_t is the average of the replicas.
+Statement, B and sigma of one replica's whole gradient, gamma <= 1/L, every K >= 1:
     (S^2/K) sum_{t<T} E||grad f(xbar_t)||^2
     <= 2 S^2 Delta0/(gamma K) + L gamma sigma^2/S + 4 gamma^2 H^2 B^2 L^2               (local-sgd, as reported);
 the last term is in fact at most gamma^2 L^2 B^2 (H-1)(2H-1)/6                          (local-sgd-counted),
@@ -13,7 +13,8 @@ Proof: gbar the average of the S gradients, mean(.) over replicas r, h < H steps
                               + (gamma/2) L^2 mean||xbar - x_r||^2 + gamma^2 L sigma^2/(2S).
 mean||xbar - x_r||^2 <= mean||x_r - xbar_last||^2, as a mean minimises squares, and x_r is h gradients away from
 xbar_last: in expectation at most gamma^2 h^2 B^2; the average of h^2 over h < H is (H-1)(2H-1)/6, over
-an unfinished round less.
+an unfinished round less. Summed over the T steps, and T S^2/K <= 1: where S^2 does not divide K, the left
+counts whole steps only.
 Reference: Yu, Yang and Zhu 2019 (arXiv 1807.06629), Theorem 1, for the first. Checked by
 tests/theory/test_pipedream_runs.py and tests/theory/test_pipedream_bounds.py.
 """
@@ -36,7 +37,7 @@ BOUND = Bound(
         "drift": 4 * STALE * H**2 * B**2,
         "noise": L * gamma * sigma**2 / S,
     },
-    metric=r"\frac{S^2}{K} \sum_{t<K/S^2} \mathbb{E} \|\nabla f(\bar{x}_t)\|^2",
+    metric=r"\frac{S^2}{K} \sum_{t<\lfloor K/S^2 \rfloor} \mathbb{E} \|\nabla f(\bar{x}_t)\|^2",
     unit=UNIT,
     assumptions=(
         "euclidean",

@@ -1,7 +1,7 @@
 """LocalSGD with S replicas of one objective: only the noise drives them apart. Kind: upper bound.
 
 Set-up of `averaged`, sigma of one replica's whole gradient, no bound on gradients. Statement, gamma <= 1/L:
-    (S^2/K) sum_{t<K/S^2} E||grad f(xbar_t)||^2 <= 2 S^2 Delta0/(gamma K) + L gamma sigma^2/S
+    (S^2/K) sum_{t<floor(K/S^2)} E||grad f(xbar_t)||^2 <= 2 S^2 Delta0/(gamma K) + L gamma sigma^2/S
         + gamma^2 L^2 sigma^2 (1 - 1/S) ((H-1)/2) (1 + gamma L)^{2(H-1)}:
 linear in H as long as gamma L H is small, where the reported term is quadratic.
 

@@ -7,11 +7,12 @@ import pytest
 
 from theory.errors import InputError
 from theory.feedback import far
+from theory.feedback.linear import weights
 from theory.feedback.polar import polar_factor
 
 
 def run(shape, tau, form, a, eta, level, seed):
-    """LMO method with error feedback on |X - B|_F^2/2, far away: (largest turn, largest drift, G, noise, E0, L).
+    """LMO method with error feedback on |X - B|_F^2/2, far away: (largest turn, drifts k = 1..80, G, noise, E0, L).
 
     l_2 for one column (L = 1); operator norm else (L = min(m, n): nuclear norm of D is at most that times |D|).
     """
@@ -30,7 +31,7 @@ def run(shape, tau, form, a, eta, level, seed):
         x.append(x[k] + U[k] + c * (U[k] - U[max(k - lag, 0)]))
     turn = max(np.linalg.norm(U[k] - U[k - 1], 2) for k in range(1, 80)) / eta
     y = [x[k] - c * sum(U[max(k - j, 0)] for j in range(1, lag + 1)) for k in range(1, 81)]
-    drift = max(np.linalg.norm(y[k - 1] - x[k - tau], 2) for k in range(tau, 81)) / eta
+    drift = np.array([np.linalg.norm(y[k - 1] - x[max(k - tau, 0)], 2) for k in range(1, 81)]) / eta
     shortest = min(np.linalg.svd(v, compute_uv=False)[-1] for v in m[1:])
     start = np.linalg.norm(m[0] - (x[0] - offset), 2)
     return turn, drift, shortest, level, start, float(min(shape)) if muon else 1.0
@@ -46,9 +47,28 @@ def test_bound_on_runs(shape, tau, form):
             square = shape[0] == shape[1] or shape[1] == 1
             bound = far.turn_bound(L, eta, a, tau, shortest, noise, start, square)
             assert turn <= bound * (1 + 1e-9) + 1e-12
-            assert drift <= far.drift_bound(form, bound, tau) * (1 + 1e-9) + 1e-12
-            helped |= far.drift_bound(form, bound, tau) < 0.5
+            late = far.drift_bound(form, bound, tau)
+            assert (drift[tau - 1 :] <= late * (1 + 1e-9) + 1e-12).all()
+            for k in range(1, tau + 1):
+                assert drift[k - 1] <= far.drift_bound(form, bound, tau, k) * (1 + 1e-9) + 1e-12
+            kappa_s = sum(weights(form, tau)) * bound
+            assert drift.mean() <= kappa_s + tau * (tau - 1) / (2 * len(drift)) + 1e-12
+            helped |= late < 0.5
     assert helped
+
+
+@pytest.mark.parametrize("tau", [2, 3])
+@pytest.mark.parametrize("form", ["extrapolate", "telescoped"])
+def test_before_step_tau_the_first_updates_count(tau, form):
+    """k = 1: y_1 - x_0 = -(tau-1) U_0 is a drift of tau - 1 at any turn, above kappa s; kappa s holds from tau on."""
+    turn, drift, shortest, noise, start, L = run((5, 1), tau, form, 1.0, 0.05, 0.0, 0)
+    bound = far.turn_bound(L, 0.05, 1.0, tau, shortest, noise, start)
+    late = far.drift_bound(form, bound, tau)
+    assert drift[0] == pytest.approx(tau - 1) and drift[0] > 10 * late
+    assert drift[tau - 1 :].max() <= late == far.drift_bound(form, bound, tau, tau)
+    assert far.drift_bound(form, bound, tau, 1) == pytest.approx(min(2 * tau, late + tau - 1))
+    with pytest.raises(InputError, match="k=0"):
+        far.drift_bound(form, bound, tau, 0)
 
 
 def test_the_threshold():

@@ -15,7 +15,7 @@ from theory.lmo.parts import tau as TAU
 @pytest.mark.parametrize("form", linear.FORMS)
 @pytest.mark.parametrize("tau", [1, 2, 3])
 def test_drift_identity(form, tau):
-    """y_k - x_{k-tau} for symbolic momenta, from the method's definition, from k = tau on."""
+    """y_k - x_{k-tau} for symbolic momenta, from the method's definition: from k = tau on, and what is more before."""
     steps = 3 * tau + 3
     m = sp.symbols(f"m0:{steps + 1}")
     x = [sp.Symbol("x0")]
@@ -28,6 +28,10 @@ def test_drift_identity(form, tau):
         return m[j + 1] - m[j] if j >= 1 else 0
 
     for k in range(steps):
+        if 1 <= k < tau:
+            y = x[k] - c * sum(update(k - j) for j in range(1, lag + 1))
+            stated = -eta * sum(w * change(k - 1 - j) for j, w in enumerate(linear.weights(form, tau)))
+            assert sp.expand(y - x[0] - stated - (tau - k) * eta * m[1]) == 0
         if k >= tau:
             y = x[k] - c * sum(update(k - j) for j in range(1, lag + 1))
             stated = -eta * sum(w * change(k - 1 - j) for j, w in enumerate(linear.weights(form, tau)))
@@ -55,8 +59,8 @@ def run(form, tau, a, step, level, steps, rng, dimension=6):
         U.append(-step * m[k + 1])
         x.append(x[k] + U[k] + c * (U[k] - U[max(k - lag, 0)]))
     y = [x[k] - c * sum(U[max(k - j, 0)] for j in range(1, lag + 1)) for k in range(1, steps + 1)]
-    bias = [gradient(x[k - tau]) - gradient(y[k - 1]) for k in range(tau, steps + 1)]
-    drift = [y[k - 1] - x[k - tau] for k in range(tau, steps + 1)]
+    bias = [gradient(x[max(k - tau, 0)]) - gradient(y[k - 1]) for k in range(1, steps + 1)]
+    drift = [y[k - 1] - x[max(k - tau, 0)] for k in range(1, steps + 1)]
     return np.array(m), np.array(drift), np.array(bias), np.linalg.norm(m[0] - gradient(x[0]))
 
 
@@ -66,21 +70,36 @@ def test_bounds_on_runs(form, tau):
     """Without noise pathwise; with noise the mean square over 40 runs. Right sides from drift_rms."""
     used = 0.0
     for a, h, level in ((1.0, 0.1, 0.0), (0.3, 0.15, 0.0), (0.1, 0.05, 0.0), (0.2, 0.1, 1.0), (1.0, 0.05, 0.5)):
-        squares, momenta, starts, biases = [], [], [], []
+        squares, momenta, starts, biases, firsts, all_steps = [], [], [], [], [], []
         for seed in range(1 if level == 0 else 40):
             m, drift, bias, start = run(form, tau, a, h, level, 60, np.random.default_rng(seed))
-            squares.append((drift**2).sum() / 60)
-            biases.append((bias**2).sum() / 60)
+            squares.append((drift[tau - 1 :] ** 2).sum() / 60)
+            biases.append((bias[tau - 1 :] ** 2).sum() / 60)
+            all_steps.append((drift**2).sum() / 60)
+            firsts.append((m[1] ** 2).sum())
             momenta.append((m[1:] ** 2).sum() / 60)
             starts.append(start**2)
         M2 = sp.Float(np.mean(momenta))
-        right = linear.drift_rms(form, tau, M2).subs(
-            {L: 1, eta: h, alpha: a, sigma: level, E0: np.sqrt(np.mean(starts)), K: 60}
-        )
+        values = {L: 1, eta: h, alpha: a, sigma: level, E0: np.sqrt(np.mean(starts)), K: 60}
+        right = linear.drift_rms(form, tau, M2).subs(values)
+        more = linear.early(tau, sp.Float(np.mean(firsts))).subs(values)
+        assert np.sqrt(np.mean(all_steps)) <= float(right + more)
         left = np.sqrt(np.mean(squares))
         assert left <= float(right) and np.sqrt(np.mean(biases)) <= left * (1 + 1e-12)
         used = max(used, left / float(right))
     assert used > 0.25  # not vacuous
+
+
+def test_the_steps_before_tau_are_not_in_the_mean():
+    """tau = 2, K = 50: the rms bias over k = 1..K is above the bound on k = 2..K, and below it with `early`."""
+    m, _, bias, start = run("extrapolate", 2, 1.0, 0.002, 0.0, 50, np.random.default_rng(0))
+    values = {L: 1, eta: 0.002, alpha: 1, sigma: 0, E0: start, K: 50}
+    bound = float(linear.drift_rms("extrapolate", 2, sp.Float((m[1:] ** 2).sum() / 50)).subs(values))
+    more = float(linear.early(2, sp.Float((m[1] ** 2).sum())).subs(values))
+    late, everything = (np.sqrt((part**2).sum() / 50) for part in (bias[1:], bias))
+    assert late <= bound < 0.5 * everything
+    assert everything <= bound + more
+    assert linear.early(1, sp.Integer(1)) == 0
 
 
 def test_second_order():
