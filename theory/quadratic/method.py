@@ -124,11 +124,11 @@ class QuadraticMethod:
 
     def transition(self, h: float | np.ndarray) -> np.ndarray:
         """Companion matrix A(h) of a step k >= 1; shape h.shape + (n, n)."""
-        return recursion(self, h)[0]
+        return recursion(self, QUANTITIES["h"].check(h))[0]
 
     def first_transition(self, h: float | np.ndarray) -> np.ndarray:
         """Matrix of step 0: plain; the correction remembers it as all earlier steps. h.shape + (n, n)."""
-        return recursion(self, h, first=True)[0]
+        return recursion(self, QUANTITIES["h"].check(h), first=True)[0]
 
     def predict(
         self,

@@ -17,21 +17,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from theory.symbols import QUANTITIES
-
 if TYPE_CHECKING:
     from theory.quadratic.method import QuadraticMethod
 
 
-def recursion(
-    method: QuadraticMethod, h: float | np.ndarray, first: bool = False
-) -> tuple[np.ndarray, np.ndarray]:
+def recursion(method: QuadraticMethod, h: float | np.ndarray, first: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """(A(h), b): the state's map and what one unit of eta s xi adds to it; shapes h.shape + (n, n) and (n,).
+
+    h: any real number, for curvature may be negative.
 
     first: step 0, which finds x_j = x_0 for every j and no memory: the gradient is that at x_0, the momentum starts as
     method.start says, and the correction remembers this step as all earlier ones.
     """
-    step = QUANTITIES["h"].check(h)
+    step = np.asarray(h, dtype=np.float64)
     size, c, lag, tau = method.size, method.c, method.lag, int(method.tau)
     v = method.ages  # index of V_k; x before, memory after
     unit = np.eye(size, size + 1)
@@ -67,7 +65,7 @@ def recursion(
 def responses(
     method: QuadraticMethod, h: float | np.ndarray, start: float | np.ndarray, steps: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(mean, first, later), each of shape (steps + 1,) + h.shape; not finite where the method leaves float64.
+    """(mean, first, later), each (steps + 1,) + h.shape, for any real h; not finite where the method leaves float64.
 
     mean: x_k from x_0 = start without noise. first[k]: what one unit of eta s xi_0 adds to x_k. later[j]: what one
     unit of eta s xi_i, i >= 1, adds to x_{i+j}.
