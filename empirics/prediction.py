@@ -15,7 +15,7 @@ Checked by tests/empirics/test_prediction.py.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
@@ -28,7 +28,7 @@ from empirics.errors import InputError
 from empirics.estimators.spectral_measure import spectral_measure
 from empirics.monte_carlo import optimizer_of
 from empirics.problems.replicas import ReplicaLoss
-from empirics.statistics import Interval, Ratio, fieller_ratio, paired_interval
+from empirics.statistics import Interval, Ratio, fieller_ratio, paired_interval, student_interval
 from pipeline.optim.delayed import Delayed
 from theory.quadratic import QuadraticMethod
 from theory.quadratic.state_space import responses
@@ -241,3 +241,42 @@ def settle(problem: ReplicaLoss, steps: int, eta: float) -> Tensor:
     if not bool(torch.isfinite(w).all()):
         raise InputError(f"eta: {eta!r}; the run diverges and leaves float64")
     return w[0]
+
+
+@dataclass(frozen=True)
+class GapReport:
+    """How good the predictions are, over cells of independent problems. covered: share of the measured intervals that
+    have the prediction in them (about their level, were the model exact); ratio: mean of predicted/measured gaps, with
+    Student's interval; share_error: median of |predicted - measured|/|measured| of the recovered shares.
+    left_out: cells that diverged, or whose gap's interval has 0 in it.
+    """
+
+    cells: tuple[GapPrediction, ...]
+    left_out: int
+    covered: float
+    ratio: Interval
+    share_error: float
+    kind: str = "report"
+
+    def as_dict(self) -> dict[str, Any]:
+        """For a result file."""
+        return asdict(self) | {"cells": [cell.as_dict() for cell in self.cells]}
+
+
+def gap_report(cells: Sequence[GapPrediction], level: float = 0.95) -> GapReport:
+    """Sum the cells up. Raises InputError for fewer than 2 that have a gap."""
+    used = [c for c in cells if c.measured_gap is not None and not c.measured_gap.covers(0.0)]
+    if len(used) < 2:
+        raise InputError(f"cells: {len(used)} with a gap; allowed are at least 2")
+    shares = [
+        abs(c.predicted_share - c.measured_share.value) / abs(c.measured_share.value)
+        for c in used
+        if c.measured_share is not None and c.measured_share.value
+    ]
+    return GapReport(
+        tuple(cells),
+        len(cells) - len(used),
+        float(np.mean([c.covered for c in used])),
+        student_interval([c.gap_ratio for c in used], level),
+        float(np.median(shares)) if shares else math.nan,
+    )

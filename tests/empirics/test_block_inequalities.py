@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from sympy import Rational
 
-from empirics.block_inequalities import NO_NOISE, RANDOMIZED, WHOLE, check_bound, constants_of, examine, run_tuned
+from empirics.block_inequalities import NO_NOISE, RANDOMIZED, WHOLE, check_bound, constants_of, examine
 from empirics.block_runs import DEPENDENT, run_blocks
 from empirics.errors import InputError
 from empirics.problems.block_least_squares import BlockLeastSquares, random_block_problem
+from empirics.tuned_block_runs import run_tuned
 from theory.pipedream.steps import STEPS
 from theory.registry import get_bound
 

@@ -14,7 +14,7 @@ import torch
 from empirics.errors import InputError
 from empirics.estimators.spectral_measure import spectral_measure
 from empirics.monte_carlo import optimizer_of
-from empirics.prediction import draw_rows, measure_local, predict_gap, run_replicas, settle, three_arms
+from empirics.prediction import draw_rows, gap_report, measure_local, predict_gap, run_replicas, settle, three_arms
 from empirics.problems.replicas import perceptron, quadratic_sum
 from theory.quadratic import QuadraticMethod
 
@@ -135,6 +135,24 @@ def test_a_network_on_its_way():
     assert predict_gap(problem, w, broken, 1, cells[0.0].eta, batch=8, seeds=60).gap_ratio < 0.6
     data = json.loads(json.dumps(cells[0.9].as_dict()))
     assert data["status"] == "finite" and data["measured_gap"]["n"] == 60
+
+
+def test_report_over_networks():
+    """Eight networks: mean ratio of predicted to measured gap near 1; diverged cells are counted, not averaged."""
+    cells = []
+    for seed in range(8):
+        problem = perceptron(seed=seed)
+        w = settle(problem, 50, 0.1)
+        local = measure_local(problem, w)
+        eta = 0.2 * QuadraticMethod(1, 0.9).stability_limit() / local.sharpness
+        cells.append(predict_gap(problem, w, local, 1, eta, 0.9, batch=8, seeds=60, seed=seed))
+    report = gap_report([*cells, replace(cells[0], status="diverged", measured_gap=None, measured_share=None)])
+    assert report.left_out >= 1 and report.kind == "report"
+    assert 0.6 < report.ratio.low < report.ratio.high < 1.6
+    assert report.share_error < 0.3
+    assert json.loads(json.dumps(report.as_dict()))["ratio"]["n"] == 9 - report.left_out
+    with pytest.raises(InputError, match="cells: 1 with a gap"):
+        gap_report(cells[:1])
 
 
 def test_gradients_of_replicas_are_their_own():
