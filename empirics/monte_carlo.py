@@ -86,19 +86,26 @@ def off_by_one(setting: Setting) -> dict[str, QuadraticMethod]:
     return out
 
 
-def optimizer_for(p: torch.nn.Parameter, setting: Setting) -> Delayed:
-    """The real code under test."""
+def optimizer_of(p: torch.nn.Parameter, method: QuadraticMethod, eta: float) -> Delayed:
+    """The real code of a method. Raises InputError for one that no optimizer here is."""
+    if method.correction not in ("none", "error-feedback") or method.start != "gradient":
+        raise InputError(f"method: {method}; allowed are none and error-feedback, from the start 'gradient'")
     sgd = torch.optim.SGD(
         [p],
-        lr=setting.eta,
-        momentum=setting.beta,
-        dampening=setting.dampening if setting.beta else 0.0,
-        nesterov=setting.nesterov,
+        lr=eta,
+        momentum=method.beta,
+        dampening=method.dampening if method.beta else 0.0,
+        nesterov=method.nesterov,
         foreach=False,
     )
-    if setting.correction == "error-feedback":
-        return Delayed(ErrorFeedback(sgd, setting.tau, setting.form), setting.tau)
-    return Delayed(sgd, setting.tau)
+    if method.correction == "error-feedback":
+        return Delayed(ErrorFeedback(sgd, method.tau, method.form, method.coefficient), method.tau)
+    return Delayed(sgd, method.tau)
+
+
+def optimizer_for(p: torch.nn.Parameter, setting: Setting) -> Delayed:
+    """The real code under test."""
+    return optimizer_of(p, method_of(setting), setting.eta)
 
 
 def trajectory(setting: Setting, replicas: int, steps: int, seed: int) -> Iterator[torch.Tensor]:

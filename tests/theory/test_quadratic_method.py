@@ -11,6 +11,7 @@ import pytest
 
 from theory.errors import InputError
 from theory.quadratic import QuadraticMethod
+from theory.quadratic.state_space import recursion
 
 SETTINGS = [
     (tau, beta, dampening, correction, form)
@@ -56,8 +57,7 @@ def test_moments_are_exact(tau, beta, dampening, correction, form):
     mean, variance = method.predict(eta, lam, s, x0, steps)
     noise_free = literal(tau, beta, dampening, correction, form, eta, lam, x0, np.zeros(steps))
     responses = [
-        literal(tau, beta, dampening, correction, form, eta, lam, 0.0, s * np.eye(steps)[i])
-        for i in range(steps)
+        literal(tau, beta, dampening, correction, form, eta, lam, 0.0, s * np.eye(steps)[i]) for i in range(steps)
     ]
     np.testing.assert_allclose(mean, noise_free, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(variance, np.sum(np.square(responses), axis=0), rtol=1e-11, atol=1e-15)
@@ -259,3 +259,18 @@ def test_bad_predictions():
             method.predict(*arguments)
     with pytest.raises(InputError, match="not stable"):
         method.stationary_variance(1.1, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("setting", SETTINGS[::3])
+@pytest.mark.parametrize("nesterov", [False, True])
+def test_sums_of_squared_responses_are_the_covariance_recursion(setting, nesterov):
+    """The state's covariance, carried from step to step by A and b, has the variances that `predict` sums."""
+    tau, beta, dampening, correction, form = setting
+    method = QuadraticMethod(tau, beta, dampening, correction, form, nesterov=nesterov)
+    lam, eta, level = np.array([0.2, 1.0]), 0.04, 0.7
+    _, variance = method.predict(eta, lam, level, 1.5, 50)
+    covariance = np.zeros((2, method.size, method.size))
+    for k in range(50):
+        A, b = recursion(method, eta * lam, first=k == 0)
+        covariance = A @ covariance @ np.swapaxes(A, -1, -2) + (eta * level) ** 2 * np.outer(b, b)
+        np.testing.assert_allclose(variance[k + 1], covariance[:, 0, 0], rtol=1e-11)

@@ -14,8 +14,9 @@ Corrections, with coefficient c and lag:
     weight-prediction        g_k at x_{k-tau} + c U_{k-tau-1},            a missing U_j is 0
 All three have one characteristic polynomial. The first two are the same filter: they differ by their start alone. The
 third is error feedback seen at y_k = x_k - c U_{k-1}: its noise is not extrapolated.
-Mean and covariance of the state (`theory.quadratic.state_space`) follow a linear recursion from the first step on,
-start-up included. If xi is Gaussian, x_k is Gaussian with exactly these moments.
+The mean of the state (`theory.quadratic.state_space`) follows a linear recursion from the first step on, start-up
+included, and so does what each noise adds; a variance is a sum of squares of such responses. If xi is Gaussian, x_k is
+Gaussian with exactly these moments.
 Checked by tests/theory/test_quadratic_method.py (against a literal transcription, and by enumeration) and
 tests/agreement/test_linear_optimizers.py (against the optimizer code).
 """
@@ -30,7 +31,7 @@ from scipy.linalg import solve_discrete_lyapunov
 
 from theory.errors import InputError
 from theory.quadratic.polynomial import characteristic
-from theory.quadratic.state_space import recursion
+from theory.quadratic.state_space import recursion, responses
 from theory.symbols import QUANTITIES
 
 CORRECTIONS = ("none", "error-feedback", "gradient-extrapolation", "weight-prediction")
@@ -111,6 +112,11 @@ class QuadraticMethod:
         """Dimension n of the state."""
         return int(self.tau) + 2 + self.lag
 
+    @property
+    def ages(self) -> int:
+        """How many of the state's entries are weights: x_k, ..., x_{k-ages+1}."""
+        return int(self.tau) + 1 + (self.lag if self.correction == "weight-prediction" else 0)
+
     def characteristic(self) -> sp.Expr:
         """The polynomial in z and h with this method's numbers as exact decimals."""
         c, beta, gain = self.exact
@@ -118,11 +124,11 @@ class QuadraticMethod:
 
     def transition(self, h: float | np.ndarray) -> np.ndarray:
         """Companion matrix A(h) of a step k >= 1; shape h.shape + (n, n)."""
-        return recursion(self, h)[0]
+        return recursion(self, QUANTITIES["h"].check(h))[0]
 
     def first_transition(self, h: float | np.ndarray) -> np.ndarray:
         """Matrix of step 0: plain; the correction remembers it as all earlier steps. h.shape + (n, n)."""
-        return recursion(self, h, first=True)[0]
+        return recursion(self, QUANTITIES["h"].check(h), first=True)[0]
 
     def predict(
         self,
@@ -151,27 +157,16 @@ class QuadraticMethod:
             if isinstance(error, InputError):
                 raise
             raise InputError(f"lam, noise_std and x0 do not broadcast: {error}") from None
-        mean = np.zeros((*curvature.shape, self.size))
-        lags = self.lag if self.correction == "weight-prediction" else 0
-        mean[..., : int(self.tau) + 1 + lags] = start[..., None]
-        covariance = np.zeros((*curvature.shape, self.size, self.size))
-        means = np.empty((steps + 1, *curvature.shape))
-        variances = np.empty_like(means)
-        means[0], variances[0] = start, 0.0
-        matrix, noise = recursion(self, eta_value * curvature, first=True)
-        later, later_noise = recursion(self, eta_value * curvature)
+        means, first, later = responses(self, eta_value * curvature, start, int(steps))
         with np.errstate(over="ignore", invalid="ignore"):
-            for k in range(steps):
-                added = (eta_value * noise_level)[..., None] * noise
-                mean = (matrix @ mean[..., None])[..., 0]
-                covariance = (
-                    matrix @ covariance @ np.swapaxes(matrix, -1, -2)
-                    + added[..., :, None] * added[..., None, :]
-                )
-                means[k + 1], variances[k + 1] = mean[..., 0], covariance[..., 0, 0]
-                if not (np.isfinite(means[k + 1]).all() and np.isfinite(variances[k + 1]).all()):
-                    raise InputError(f"steps={steps}: the method diverges and leaves float64 at step {k + 1}")
-                matrix, noise = later, later_noise
+            # x_k has in it the first noise and k - 1 later ones.
+            variances = first**2
+            variances[2:] += np.cumsum(later[1:-1] ** 2, axis=0)
+            variances *= (eta_value * noise_level) ** 2
+        finite = np.isfinite(means) & np.isfinite(variances)
+        if not finite.all():
+            k = int(np.flatnonzero(~finite.reshape(steps + 1, -1).all(axis=1))[0])
+            raise InputError(f"steps={steps}: the method diverges and leaves float64 at step {k}")
         return means, variances
 
     def expected_loss(

@@ -1,0 +1,137 @@
+"""Does the drift of updates predict the share of a delay's gap that error feedback recovers? Kind: report.
+
+Error feedback stands for the missing updates by the last one; the relative Frobenius drift |U_k - U_{k-1}|/|U_k| of the
+uncorrected run is by how much that is wrong. One cell is an optimizer at a learning rate: its drift, and the recovered
+share (f delayed - f corrected)/(f delayed - f without delay), over paired seeds. Over the cells: Spearman's
+correlation with the interval of Bonett and Wright (2000, Psychometrika 65), the hyperbolic tangent of
+artanh r +- z sqrt((1 + r^2/2)/(n - 3)). The cells are taken for a sample. A cell without a significant gap
+has no share, and one that diverged none either: both are labelled and left out.
+Checked by tests/empirics/test_drift_prediction.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import stats
+from torch import Tensor
+from torch.optim import Optimizer
+
+from empirics.errors import InputError
+from empirics.prediction import draw_rows, run_replicas
+from empirics.problems.replicas import ReplicaLoss
+from empirics.statistics import Interval, Ratio, fieller_ratio, student_interval
+from pipeline.optim.delayed import Delayed
+from pipeline.optim.error_feedback import ErrorFeedback
+from pipeline.optim.lmo import LMO
+
+#: Base optimizers that act on each entry by itself: on the parameter [R, n] they are R independent runs.
+ELEMENTWISE: dict[str, Callable[[list[torch.nn.Parameter], float], Optimizer]] = {
+    "SGD": lambda ps, lr: torch.optim.SGD(ps, lr=lr, foreach=False),
+    "heavy ball 0.9": lambda ps, lr: torch.optim.SGD(ps, lr=lr, momentum=0.9, foreach=False),
+    "EMA 0.9": lambda ps, lr: torch.optim.SGD(ps, lr=lr, momentum=0.9, dampening=0.9, foreach=False),
+    "Nesterov 0.9": lambda ps, lr: torch.optim.SGD(ps, lr=lr, momentum=0.9, nesterov=True, foreach=False),
+    "AdamW": lambda ps, lr: torch.optim.AdamW(ps, lr=lr, weight_decay=0.0, foreach=False),
+    "sign 0.1": lambda ps, lr: LMO(ps, lr=lr, alpha=0.1, norm="sign"),
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One optimizer at one rate. status: "finite"; "no gap": its interval is not above 0, or some run stood still;
+    "diverged": some run did.
+    """
+
+    optimizer: str
+    lr: float
+    tau: int
+    status: str
+    drift: Interval | None
+    gap: Interval | None
+    share: Ratio | None
+
+    @property
+    def usable(self) -> bool:
+        return self.status == "finite"
+
+
+@dataclass(frozen=True)
+class DriftReport:
+    """All cells and Spearman's correlation of drift and share over the usable ones; None where fewer than 4 are."""
+
+    cells: tuple[Cell, ...]
+    correlation: Interval | None
+    kind: str = "report"
+
+    def as_dict(self) -> dict[str, Any]:
+        """For a result file."""
+        return asdict(self)
+
+
+def spearman(x: Sequence[float], y: Sequence[float], level: float = 0.95) -> Interval:
+    """Spearman's correlation and its interval. Raises InputError for fewer than 4 pairs, or a side that is constant."""
+    a, b = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    if a.shape != b.shape or a.ndim != 1 or len(a) < 4 or not np.isfinite([a, b]).all():
+        raise InputError(f"x, y: shapes {a.shape}, {b.shape}; allowed are at least 4 pairs of finite numbers")
+    if not np.ptp(a) or not np.ptp(b) or not 0 < level < 1:
+        raise InputError(f"x, y, level: constant, or level {level!r}; allowed are samples that vary and 0 < level < 1")
+    r = float(np.clip(stats.spearmanr(a, b).statistic, -1.0, 1.0))
+    if abs(r) == 1:  # artanh is infinite: one end stays open
+        return Interval(
+            r, min(r, 0.0) if r < 0 else -1.0, max(r, 0.0) if r > 0 else 1.0, level, "Spearman, all", len(a)
+        )
+    half = float(stats.norm.ppf(0.5 + level / 2)) * math.sqrt((1 + r**2 / 2) / (len(a) - 3))
+    low, high = math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)
+    return Interval(r, min(low, r), max(high, r), level, "Spearman, Bonett and Wright", len(a))
+
+
+def measure_cell(
+    problem: ReplicaLoss, w0: Tensor, name: str, lr: float, tau: int, rows: Tensor, first: int, level: float = 0.95
+) -> Cell:
+    """Three arms on the same batches: without delay, delayed, delayed and corrected; averages over the steps first.."""
+    if name not in ELEMENTWISE:
+        raise InputError(f"optimizer: {name!r}; allowed are {', '.join(ELEMENTWISE)}")
+    if not 0 < lr < math.inf or tau < 1:
+        raise InputError(f"lr, tau: {lr!r}, {tau!r}; allowed are a finite number > 0 and an integer >= 1")
+    make = ELEMENTWISE[name]
+    runs = {
+        "sync": run_replicas(problem, w0, lambda p: Delayed(make([p], lr), 0), rows),
+        "delayed": run_replicas(problem, w0, lambda p: Delayed(make([p], lr), tau), rows),
+        "corrected": run_replicas(problem, w0, lambda p: Delayed(ErrorFeedback(make([p], lr), tau), tau), rows),
+    }
+    f = {arm: run.losses[first:].mean(axis=0) for arm, run in runs.items()}
+    if any(run.diverged for run in runs.values()):
+        return Cell(name, lr, tau, "diverged", None, None, None)
+    gap = student_interval(f["delayed"] - f["sync"], level)
+    with_drift = runs["delayed"].drift[max(first - 1, 0) :].mean(axis=0)
+    drift = student_interval(with_drift, level) if np.isfinite(with_drift).all() else None
+    share = fieller_ratio(f["delayed"] - f["corrected"], f["delayed"] - f["sync"], level)
+    usable = gap.low > 0 and share.defined and drift is not None
+    return Cell(name, lr, tau, "finite" if usable else "no gap", drift, gap, share if usable else None)
+
+
+def drift_report(
+    problem: ReplicaLoss,
+    w0: Tensor,
+    rates: Mapping[str, Sequence[float]],
+    tau: int = 1,
+    steps: int = 60,
+    first: int = 20,
+    batch: int = 8,
+    seeds: int = 60,
+    seed: int = 0,
+    level: float = 0.95,
+) -> DriftReport:
+    """All cells, optimizer -> learning rates, on the same batches, and the correlation."""
+    if not 0 <= first < steps - 1:
+        raise InputError(f"first: {first!r}; allowed are 0 to {steps - 2}")
+    rows = draw_rows(problem, steps, seeds, batch, seed)
+    cells = [measure_cell(problem, w0, name, lr, tau, rows, first, level) for name, lrs in rates.items() for lr in lrs]
+    pairs = [(cell.drift.value, cell.share.value) for cell in cells if cell.usable and cell.drift and cell.share]
+    drift, share = [d for d, _ in pairs], [float(s) for _, s in pairs if s is not None]
+    return DriftReport(tuple(cells), spearman(drift, share, level) if len(pairs) >= 4 else None)
