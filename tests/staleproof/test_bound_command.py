@@ -70,6 +70,21 @@ def test_compare(capsys: pytest.CaptureFixture[str]) -> None:
     assert side_by_side["numbers"]["rpd-b"]["value"] < side_by_side["numbers"]["rpd-paper"]["value"]
 
 
+def test_compare_says_what_one_assumes(capsys: pytest.CaptureFixture[str]) -> None:
+    text = out(capsys, "--compare", "delayed-lmo", "kovalev")
+    assert "only kovalev assumes: no-delay" in text and "only delayed-lmo assumes: fixed-delay" in text
+    at_zero = [word.replace("tau=1", "tau=0").replace("alpha=0.05", "alpha=1") for word in VALUES]
+    text = out(capsys, "--compare", "delayed-lmo", "kovalev", "--set", *at_zero)
+    assert "start: 0 in both" in text and "momentum_lag: 0 in the first" in text
+    assert "depends" not in text and " where " not in text and "/(" not in text
+    data = read(capsys, "--compare", "delayed-lmo", "kovalev", "--set", *at_zero)
+    assert data["verdicts"]["total"] == "larger" and data["verdicts"]["start"] == "equal"
+    assert "no-delay" in data["only_second"]
+    assert main(["bound", "--compare", "delayed-lmo", "kovalev", "--set", *VALUES]) == 2
+    assert "tau = 1 contradicts no-delay" in capsys.readouterr().err
+    assert "No run fulfils both" in out(capsys, "--compare", "kovalev", "error-feedback")
+
+
 def test_terms_lists_and_latex(capsys: pytest.CaptureFixture[str]) -> None:
     text = out(capsys, "delayed-lmo", "--terms")
     assert "delay: age of a gradient when it arrives\n    2*L*eta*tau\n" in text
