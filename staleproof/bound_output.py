@@ -34,6 +34,7 @@ def show_expansion(bound: Bound, args: argparse.Namespace) -> None:
         emit_json(result)
     elif args.latex:
         emit(f"{bound.metric} \\lesssim " + " + ".join(order.latex() for order in expansion.total))
+        emit(commented(bound))
     else:
         emit(f"{bound.title}, {' and '.join(expansion.at)} tuned, K to infinity")
         rows = [*expansion.at.items(), *expansion.terms.items(), ("total", expansion.total[0])]
@@ -124,8 +125,13 @@ def hypotheses(bound: Bound) -> str:
     """Title, kind and reference; what is bounded; under which conditions and assumptions. For text output."""
     import sympy as sp
 
-    lines = [bound.title, f"{bound.kind}; {bound.reference}", f"on {bound.metric}"]
+    lines = [bound.title, f"{bound.kind}; {bound.reference}", f"bounds {bound.metric}"]
     if bound.conditions:
         lines.append(f"if {' and '.join(sp.sstr(condition) for condition in bound.conditions)}")
     lines.append(f"assumes {', '.join(bound.assumptions)}")
     return "\n".join(lines)
+
+
+def commented(bound: Bound) -> str:
+    """`hypotheses` as comments of LaTeX, after a formula that is no statement of its own."""
+    return "\n".join(f"% {line}" for line in hypotheses(bound).splitlines())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -176,3 +177,14 @@ def test_optional_symbols_are_checked_when_constructed():
             Bound(**good, optional=optional)
     with pytest.raises(InputError, match="missing eta; needed: eta, L"):
         Bound(**good, optional={"s": 2}).evaluate(L=1)
+
+
+def test_exact_numbers_are_values():
+    """Fractions and numbers of sympy count as the floats they are; symbols, complex and infinite ones do not."""
+    bound = Bound("x", "x", {"step": symbols("L")[0] * symbols("eta")[0]}, "x", (), "x")
+    assert bound.evaluate(L=Fraction(1, 2), eta=sp.Rational(1, 4)) == 0.125
+    assert bound.evaluate(L=sp.sqrt(2), eta=sp.Integer(1)) == float(sp.sqrt(2))
+    assert bound.evaluate(L=[Fraction(1, 2), sp.pi], eta=1).tolist() == [0.5, float(sp.pi)]
+    for bad in (sp.Symbol("q"), sp.I, sp.oo, sp.nan, sp.zoo, sp.true, Fraction(10**400)):
+        with pytest.raises(InputError, match="eta"):
+            bound.evaluate(L=1, eta=bad)
