@@ -97,11 +97,12 @@ def test_limits_are_named():
     short = get_bound("pipedream-exact").tune(("gamma",), S=16, M=100, L=1, sigma=0.1, Delta0=1)
     assert "<= 1" in short.limited_by
     assert short.at["gamma"] == pytest.approx((-1 + math.sqrt(1 + 8 * 225)) / (4 * 225), rel=1e-9)
-    step = dict(title="t", metric="m", assumptions=(), reference="r")
-    L, eta, Delta0, K = symbols("L eta Delta0 K")
-    toy = Bound(name="toy", terms={"initial": Delta0 / (eta * K), "step": L * eta}, conditions=(L * eta <= 1,), **step)
-    tuned = toy.tune(("eta",), L=2, Delta0=8, K=1)
-    assert (tuned.at["eta"], tuned.limited_by, tuned.formula) == (0.5, "L*eta <= 1", {})
+    rest = dict(title="t", metric="m", assumptions=(), reference="r", unit="(f/x)^2")
+    L, gamma, Delta0, K, G = symbols("L gamma Delta0 K G")
+    terms = {"initial": Delta0 / (gamma * K), "step": L * gamma * G**2}
+    toy = Bound(name="toy", terms=terms, conditions=(L * gamma <= 1,), **rest)
+    tuned = toy.tune(("gamma",), L=2, Delta0=8, K=1, G=1)
+    assert (tuned.at["gamma"], tuned.limited_by, tuned.formula) == (0.5, "L*gamma <= 1", {})
     assert tuned.value == 17
 
 
