@@ -84,7 +84,13 @@ def expression_from_json(tree: object, depth: int = 0) -> sp.Expr:
         small = not base.is_Rational or max(abs(base.p), base.q) < 2**64
         if not (exponent.is_Rational and abs(exponent) <= LARGEST and small):
             raise InputError(f"expression: power {_short(tree)} of numbers is beyond 64 bits ^ {LARGEST}")
-    return maker(*arguments)
+    try:
+        made = maker(*arguments)
+    except (TypeError, ValueError):  # sympy compares no complex numbers
+        raise InputError(f"expression: {_short(tree)} is not a real expression") from None
+    if made in (sp.nan, sp.zoo, sp.oo, -sp.oo):  # one over it would be 0 again
+        raise InputError(f"expression: {_short(tree)} is not finite")
+    return made
 
 
 def bound_to_json(bound: Bound) -> dict[str, Any]:

@@ -188,3 +188,25 @@ def test_exact_numbers_are_values():
     for bad in (sp.Symbol("q"), sp.I, sp.oo, sp.nan, sp.zoo, sp.true, Fraction(10**400)):
         with pytest.raises(InputError, match="eta"):
             bound.evaluate(L=1, eta=bad)
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        ["log", 0],
+        ["^", 0, -1],
+        ["^", ["log", 0], -1],
+        ["Min", ["log", 0], 1],
+        ["Max", ["log", -1], "L"],
+        ["*", 0, ["log", 0]],
+        ["exp", ["^", 0, -1]],
+        ["log", -1],
+        ["^", 0, ["*", -1, "L"]],
+    ],
+)
+def test_infinite_and_complex_terms_are_not_loaded(tree):
+    data = get_bound("delayed-lmo").to_json()
+    data["terms"]["step"] = tree
+    with pytest.raises(InputError, match="not finite|not a finite real|not a real") as caught:
+        Bound.from_json(data)
+    assert "\n" not in str(caught.value)
