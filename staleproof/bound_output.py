@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from staleproof.errors import InputError
 from staleproof.output import emit, emit_json
 
 if TYPE_CHECKING:
     from theory.bound import Bound
+    from theory.comparison import TermComparison
 
 
 def show_expansion(bound: Bound, args: argparse.Namespace) -> None:
@@ -34,6 +34,7 @@ def show_expansion(bound: Bound, args: argparse.Namespace) -> None:
         emit_json(result)
     elif args.latex:
         emit(f"{bound.metric} \\lesssim " + " + ".join(order.latex() for order in expansion.total))
+        emit(commented(bound))
     else:
         emit(f"{bound.title}, {' and '.join(expansion.at)} tuned, K to infinity")
         rows = [*expansion.at.items(), *expansion.terms.items(), ("total", expansion.total[0])]
@@ -45,38 +46,55 @@ def show_expansion(bound: Bound, args: argparse.Namespace) -> None:
 
 
 def show_comparison(first: Bound, second: Bound, values: dict[str, float], args: argparse.Namespace) -> None:
-    """Term by term, with numbers where values are given."""
-    from theory.comparison import comparison_json
+    """Term by term, what only one of the two assumes, and the verdict at the values where they are given."""
+    from theory.comparison import at_values, comparison_json, verdicts
 
-    unknown = [name for name in values if name not in (*first.symbols, *second.symbols)]
-    if unknown:
-        raise InputError(f"set: neither bound has a symbol {unknown[0]!r}")
+    numbers = at_values(first, second, values) if values else ()
+    judged = verdicts(*numbers) if numbers else {}
     comparison = first.compare(second)
-    numbers: dict[str, dict[str, Any]] = {}
-    for bound in (first, second) if values else ():
-        here = {name: value for name, value in values.items() if name in bound.symbols}
-        terms = {name: float(term) for name, term in bound.evaluate_terms(**here).items()}
-        numbers[bound.name] = {"value": float(bound.evaluate(**here)), "terms": terms}
     if args.json:
-        emit_json({**comparison_json(comparison), "values": values, "numbers": numbers})
+        by_name = {
+            bound.name: {"value": here["total"], "terms": {name: x for name, x in here.items() if name != "total"}}
+            for bound, here in zip((first, second), numbers, strict=False)
+        }
+        emit_json({**comparison_json(comparison), "values": values, "numbers": by_name, "verdicts": judged})
         return
     if args.latex:
-        emit(f"{first.latex()}\n{second.latex()}")
+        from staleproof.statements import statement
+
+        emit(f"{statement(first)}\n\n{statement(second)}")
         return
     emit(f"{first.name} -> {second.name}")
     rows = []
     for term in (*comparison.terms, comparison.total):
-        key = "value" if term.name == "total" else None
-        cells = [n["value"] if key else n["terms"].get(term.name) for n in numbers.values()]
-        shown = ["-" if cell is None else f"{cell:.6g}" for cell in cells]
-        judged = "equal" if term.smaller == "equal" else f"smaller: {_who(term.smaller, first.name, second.name)}"
-        rows.append((term.text, *shown, judged))
+        shown = [f"{here[term.name]:.6g}" if term.name in here else "-" for here in numbers]
+        words = _at_numbers(term, *(here.get(term.name) for here in numbers)) if numbers else term.text
+        if numbers:
+            who = {"equal": "equal", "smaller": f"smaller: {second.name}", "larger": f"smaller: {first.name}"}
+            last = who[judged[term.name]]
+        elif term.smaller in ("equal", "depends"):
+            last = "equal" if term.smaller == "equal" else "depends on the values"
+        else:
+            last = f"smaller: {_who(term.smaller, first.name, second.name)}"
+        rows.append((words, *shown, last))
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     for row in rows:
         emit("  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+    for name, only in ((first.name, comparison.only_first), (second.name, comparison.only_second)):
+        if only:
+            emit(f"only {name} assumes: {', '.join(only)}")
+    if comparison.exclusive:
+        emit(f"No run fulfils both {comparison.exclusive}.")
     if not comparison.same_metric:
         emit("The metrics differ: compare terms, not totals.")
     emit("Both are upper bounds: their difference bounds no measured difference.")
+
+
+def _at_numbers(term: TermComparison, first: float | None, second: float | None) -> str:
+    """The text of a term; where the first is 0 at the values there is no ratio to speak of."""
+    if term.ratio is not None and first == 0 and term.smaller != "equal":
+        return f"{term.name}: 0 in {'both' if second == 0 else 'the first'}"
+    return term.text
 
 
 def _who(smaller: str, first: str, second: str) -> str:
@@ -96,4 +114,24 @@ def head(bound: Bound) -> dict[str, Any]:
         "reference": bound.reference,
         "symbols": list(bound.symbols),
         "conditions": [str(condition) for condition in bound.conditions],
+        "metric": bound.metric,
+        "unit": bound.unit,
+        "assumptions": list(bound.assumptions),
+        "optional": {name: str(best) for name, best in bound.optional.items()},
     }
+
+
+def hypotheses(bound: Bound) -> str:
+    """Title, kind and reference; what is bounded; under which conditions and assumptions. For text output."""
+    import sympy as sp
+
+    lines = [bound.title, f"{bound.kind}; {bound.reference}", f"bounds {bound.metric}"]
+    if bound.conditions:
+        lines.append(f"if {' and '.join(sp.sstr(condition) for condition in bound.conditions)}")
+    lines.append(f"assumes {', '.join(bound.assumptions)}")
+    return "\n".join(lines)
+
+
+def commented(bound: Bound) -> str:
+    """`hypotheses` as comments of LaTeX, after a formula that is no statement of its own."""
+    return "\n".join(f"% {line}" for line in hypotheses(bound).splitlines())

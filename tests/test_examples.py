@@ -46,6 +46,10 @@ def test_latex_table_has_a_row_for_each_bound(tmp_path: Path) -> None:
     assert len(rows) >= 5 and len({row.count("&") for row in rows}) == 1
     assert r"\toprule" in latex and r"\bottomrule" in latex
     assert "0.537" in next(row for row in rows if row.startswith("delayed-lmo &"))
+    names = {row.split(" &")[0] for row in rows}
+    assert "delayed-lmo-median" in names  # its age is optional
+    unlisted = latex.split("No row")[1].splitlines()[0]
+    assert "rpd-paper" in unlisted and "kovalev" in unlisted and "delayed-lmo-median" not in unlisted
 
 
 def test_delay_formula_passes_under_pytest(tmp_path: Path) -> None:

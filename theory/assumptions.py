@@ -6,6 +6,8 @@ other axioms of the proofs.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from theory.errors import InputError
 
 ASSUMPTIONS: dict[str, str] = {
@@ -48,6 +50,9 @@ ASSUMPTIONS: dict[str, str] = {
     "delayed-gd": "x_{k+1} = x_k - gamma grad f(x_{(k-tau)+}), no noise",
 }
 
+# Assumptions that fix a symbol: name -> (symbol, its value).
+FIXED: dict[str, tuple[str, float]] = {"no-delay": ("tau", 0.0), "delay-one": ("tau", 1.0)}
+
 # Facts of mathematics that a proof may use by name; nobody has to assume them.
 MATHEMATICS: dict[str, str] = {
     "norm": "norms are homogeneous and obey the triangle inequality",
@@ -66,3 +71,21 @@ def check_assumptions(names: tuple[str, ...], owner: str) -> None:
     for name in names:
         if name not in ASSUMPTIONS:
             raise InputError(f"{owner}: unknown assumption {name!r}; known: {', '.join(ASSUMPTIONS)}")
+
+
+def contradiction(names: Iterable[str], values: Mapping[str, float]) -> str | None:
+    """The first value that an assumption of `names` rules out, in words, or None."""
+    for name in names:
+        symbol, fixed = FIXED.get(name, ("", 0.0))
+        if symbol in values and values[symbol] != fixed:
+            return f"{symbol} = {values[symbol]:g} contradicts {name} ({symbol} = {fixed:g})"
+    return None
+
+
+def exclusive(first: Iterable[str], second: Iterable[str]) -> str | None:
+    """Two assumptions, one of each, that fix a symbol at different values, in words, or None."""
+    for one in (name for name in first if name in FIXED):
+        for two in (name for name in second if name in FIXED):
+            if FIXED[one][0] == FIXED[two][0] and FIXED[one] != FIXED[two]:
+                return " and ".join(f"{name} ({FIXED[name][0]} = {FIXED[name][1]:g})" for name in (one, two))
+    return None

@@ -15,6 +15,7 @@ from theory.assumptions import check_assumptions
 from theory.errors import InputError
 from theory.evaluation import checked_values, evaluate_expression, free_names, latex_of
 from theory.symbols import QUANTITIES, UNITS
+from theory.well_formed import check_form, check_units, exact
 
 if TYPE_CHECKING:
     from theory.comparison import Comparison
@@ -64,6 +65,7 @@ class Bound:
     optional: dict[str, sp.Expr] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        check_form(self)
         if not self.terms:
             raise InputError(f"bound {self.name}: has no terms")
         unknown = [term for term in self.terms if term not in TERM_NAMES]
@@ -82,10 +84,13 @@ class Bound:
                 raise InputError(
                     f"bound {self.name}: condition {condition!r} is not an open relation (<, <=, >, >=)"
                 )
+            exact(condition, f"bound {self.name}: condition")
         check_assumptions(self.assumptions, f"bound {self.name}")
-        ordered = {term: sp.sympify(self.terms[term]) for term in TERM_NAMES if term in self.terms}
+        terms = {term: exact(self.terms[term], f"bound {self.name}: term {term}") for term in self.terms}
+        ordered = {term: terms[term] for term in TERM_NAMES if term in terms}
         object.__setattr__(self, "terms", ordered)
-        object.__setattr__(self, "optional", {n: sp.sympify(best) for n, best in self.optional.items()})
+        choices = {n: exact(best, f"bound {self.name}: optional {n}") for n, best in self.optional.items()}
+        object.__setattr__(self, "optional", choices)
         names = free_names(*ordered.values(), *self.conditions)  # refuses foreign symbols
         for name, best in self.optional.items():
             extra = [other for other in free_names(best) if other not in names or other in self.optional]
@@ -93,6 +98,7 @@ class Bound:
                 raise InputError(
                     f"bound {self.name}: optional {name} = {best} is not a choice among {', '.join(names)}"
                 )
+        check_units(self)
 
     def __hash__(self) -> int:
         return hash((self.name, tuple(self.terms.items())))

@@ -6,12 +6,16 @@ the metrics differ not even the totals compare.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import sympy as sp
 from sympy.core.relational import Relational
 
+from theory.assumptions import contradiction, exclusive
+from theory.errors import InputError
 from theory.evaluation import latex_of
 from theory.symbols import QUANTITIES
 
@@ -19,6 +23,7 @@ if TYPE_CHECKING:
     from theory.bound import Bound
 
 LONGEST = 90  # characters of a ratio or a condition that are worth printing
+EQUAL = 1e-12  # relative: numbers that differ by the round-off of their sums are equal
 WORDS = {sp.Rational(1, 2): "halves", sp.Integer(2): "doubles", sp.Integer(1): "stays"}
 
 
@@ -40,13 +45,19 @@ class TermComparison:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All terms; same_metric: whether the totals bound the same quantity."""
+    """All terms; same_metric: whether the totals bound the same quantity; only_first, only_second: what one of the two
+    rests on and the other does not, names of assumptions and conditions as text; exclusive: assumptions of the two that
+    no run fulfils together, in words, or None.
+    """
 
     first: str
     second: str
     same_metric: bool
     terms: tuple[TermComparison, ...]
     total: TermComparison
+    only_first: tuple[str, ...] = ()
+    only_second: tuple[str, ...] = ()
+    exclusive: str | None = None
 
 
 def compare(first: Bound, second: Bound) -> Comparison:
@@ -62,7 +73,49 @@ def compare(first: Bound, second: Bound) -> Comparison:
         first.metric == second.metric,
         terms,
         _term("total", first.expression, second.expression, conditions),
+        _only(first, second),
+        _only(second, first),
+        exclusive(first.assumptions, second.assumptions),
     )
+
+
+def at_values(first: Bound, second: Bound, values: Mapping[str, float]) -> tuple[dict[str, float], dict[str, float]]:
+    """The terms of both and their "total" at the same values, each bound at those that it has a symbol for.
+
+    Raises InputError for a symbol that neither has, for a value that contradicts an assumption of one of them, and for
+    what `Bound.evaluate` refuses.
+    """
+    unknown = [name for name in values if name not in (*first.symbols, *second.symbols)]
+    if unknown:
+        raise InputError(f"set: neither bound has a symbol {unknown[0]!r}")
+    out = []
+    for bound in (first, second):
+        broken = contradiction(bound.assumptions, values)
+        if broken:
+            raise InputError(f"set: {broken}, which {bound.name} assumes; at these values the two are not comparable")
+        here = {name: value for name, value in values.items() if name in bound.symbols}
+        terms = {name: float(term) for name, term in bound.evaluate_terms(**here).items()}
+        out.append({**terms, "total": float(bound.evaluate(**here))})
+    return out[0], out[1]
+
+
+def verdict(first: float, second: float) -> str:
+    """What the second number is beside the first: "smaller", "equal" (but for round-off) or "larger"."""
+    if math.isclose(first, second, rel_tol=EQUAL, abs_tol=0.0):
+        return "equal"
+    return "smaller" if second < first else "larger"
+
+
+def verdicts(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str, str]:
+    """`verdict` of each term and of the total, as `at_values` gives them; a term that is not there is 0."""
+    names = dict.fromkeys([*(name for name in (*first, *second) if name != "total"), "total"])
+    return {name: verdict(first.get(name, 0.0), second.get(name, 0.0)) for name in names}
+
+
+def _only(one: Bound, other: Bound) -> tuple[str, ...]:
+    """Assumptions and conditions of `one` that `other` has not."""
+    names = [name for name in one.assumptions if name not in other.assumptions]
+    return (*names, *(sp.sstr(c) for c in one.conditions if c not in other.conditions))
 
 
 def _term(
@@ -135,4 +188,7 @@ def comparison_json(comparison: Comparison) -> dict[str, object]:
         "same_metric": comparison.same_metric,
         "terms": [row(term) for term in comparison.terms],
         "total": row(comparison.total),
+        "only_first": list(comparison.only_first),
+        "only_second": list(comparison.only_second),
+        "exclusive": comparison.exclusive,
     }

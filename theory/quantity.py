@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -148,7 +149,9 @@ def number_text(value: float) -> str:
 
 def _all_numbers(raw: np.ndarray) -> bool:
     return all(
-        isinstance(v, (int, float, np.integer, np.floating)) and not isinstance(v, bool) for v in raw.flat
+        (isinstance(v, (int, float, Fraction, np.integer, np.floating)) and not isinstance(v, bool))
+        or (isinstance(v, sp.Expr) and v.is_number)
+        for v in raw.flat
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+
 from theory.bound import Bound
 from theory.errors import InputError
 from theory.euclidean import delayed_gd, delayed_gd_two_sided
@@ -72,7 +74,9 @@ BOUNDS: dict[str, Bound] = {
 
 
 def get_bound(name: str) -> Bound:
-    """The bound of that name. Raises InputError listing the known names."""
+    """The bound of that name. Raises InputError naming those that are spelled alike."""
     if name not in BOUNDS:
-        raise InputError(f"unknown bound {name!r}; known: {', '.join(BOUNDS)}")
+        near = difflib.get_close_matches(name, BOUNDS, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else "none is spelled alike;"
+        raise InputError(f"unknown bound {name!r}; {hint} staleproof bound --list prints all {len(BOUNDS)} names")
     return BOUNDS[name]

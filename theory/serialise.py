@@ -80,7 +80,13 @@ def expression_from_json(tree: object, depth: int = 0) -> sp.Expr:
         raise InputError(f"expression: {operator} with {len(operands)} operands; allowed {least} to {most or 'any'}")
     arguments = [expression_from_json(operand, depth + 1) for operand in operands]
     _refuse_long(operator, arguments, tree)
-    return maker(*arguments)
+    try:
+        made = maker(*arguments)
+    except (TypeError, ValueError):  # sympy compares no complex numbers
+        raise InputError(f"expression: {_short(tree)} is not a real expression") from None
+    if made in (sp.nan, sp.zoo, sp.oo, -sp.oo):  # one over it would be 0 again
+        raise InputError(f"expression: {_short(tree)} is not finite")
+    return made
 
 
 def _refuse_long(operator: str, arguments: list[sp.Expr], tree: object) -> None:

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from theory.bound import Bound
 
 STEPS = ("eta", "gamma")  # symbols in which a bound may be A/x + B + C x
-
+CHOICES = (*STEPS, "alpha", "beta", "b", "c", "theta")  # set by the method or the analysis
+DELAYS = ("tau", "delta_max")  # symbols of a delay that may be 0
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,8 @@ class Tuned:
     value, terms: at the minimiser `at` (name -> number); method: "closed form" or "numeric"; check: what was checked;
     limited_by: the condition or end of a domain that stops the minimiser, or None; formula: the minimiser and value as
     expressions where there is a closed form; relative_price: by how much the delay raises the part that the step tunes
-    (None without a delay or a closed form); relative_price_total: by how much it raises the whole tuned value.
+    (None without a delay or a closed form); relative_price_total: the tuned value over that of the same bound tuned at
+    delay 0, minus 1; relative_price_note: why it is None, or None.
     """
 
     bound: str
@@ -48,6 +50,7 @@ class Tuned:
     formula: dict[str, sp.Expr]
     relative_price: float | None
     relative_price_total: float | None
+    relative_price_note: str | None = None
 
 
 def split(expression: sp.Expr, x: sp.Symbol) -> tuple[sp.Expr, sp.Expr, sp.Expr] | None:
@@ -67,17 +70,28 @@ def tune(bound: Bound, names: tuple[str, ...], values: Mapping[str, object]) -> 
     """Minimise `bound` over `names`; `values` are scalars for the other symbols. Raises InputError (see `Bound`)."""
     fixed = _fixed(bound, names, values)
     result = _minimise(bound, names, fixed)
-    price, total = None, None
-    if "tau" in fixed and not any(name in values for name in bound.optional):
-        price = _price(bound, names, fixed, result)
-        total = _ratio(bound, names, fixed, result.value)
-    return Tuned(**{**vars(result), "relative_price": price, "relative_price_total": total})
+    delay = next((name for name in DELAYS if name in bound.symbols), None)
+    given = [n for n, best in bound.optional.items() if n in fixed and str(delay) in map(str, best.free_symbols)]
+    note: str | None
+    if delay is None:
+        note = f"{bound.name} has no symbol of a delay that may be 0 ({', '.join(DELAYS)})"
+    elif given:
+        note = f"{given[0]} is given, whose best choice depends on {delay}"
+    else:
+        undelayed = {**fixed, delay: 0.0}
+        price = _price(bound, names, fixed, undelayed, result)
+        total, note = _ratio(bound, names, undelayed, result.value, delay)
+        parts = {"relative_price": price, "relative_price_total": total, "relative_price_note": note}
+        return Tuned(**{**vars(result), **parts})
+    return Tuned(**{**vars(result), "relative_price_note": note})
 
 
 def _fixed(bound: Bound, names: tuple[str, ...], values: Mapping[str, object]) -> dict[str, float]:
     """The values as floats, checked: what is tuned is left out, what is not optional is there."""
     owner = f"bound {bound.name}"
-    tunable = [name for name in bound.symbols if not QUANTITIES[name].domain.integer]
+    tunable = [name for name in bound.symbols if name in CHOICES]
+    if not tunable:
+        raise InputError(f"{owner}: nothing to tune; its symbols are {', '.join(bound.symbols)}, none of them a choice")
     if not names or len(set(names)) != len(names) or any(name not in tunable for name in names):
         raise InputError(f"{owner}: tune {', '.join(names) or 'nothing'}; allowed are {', '.join(tunable)}, each once")
     for name in values:
@@ -201,7 +215,9 @@ def _stop(bound: Bound, name: str, best: float, intervals: tuple[Interval, ...])
     return (_conditions(bound, name) or None) if at_end else None
 
 
-def _price(bound: Bound, names: tuple[str, ...], fixed: Mapping[str, float], result: Tuned) -> float | None:
+def _price(
+    bound: Bound, names: tuple[str, ...], fixed: Mapping[str, float], undelayed: Mapping[str, float], result: Tuned
+) -> float | None:
     """sqrt(A C) with the delay over sqrt(A C) without, minus 1."""
     step = names[0]
     if len(names) != 1 or step not in STEPS or not result.formula:
@@ -209,14 +225,18 @@ def _price(bound: Bound, names: tuple[str, ...], fixed: Mapping[str, float], res
     parts = split(_total(bound, fixed), QUANTITIES[step].symbol)
     assert parts is not None  # it has a formula
     product, one = parts[0] * parts[2], np.ones(1)
-    with_delay = float(function_of(bound, product, step, fixed)(one)[0])
-    without = float(function_of(bound, product, step, {**fixed, "tau": 0.0})(one)[0])
-    return math.sqrt(with_delay / without) - 1
+    with_delay, without = (float(function_of(bound, product, step, at)(one)[0]) for at in (fixed, undelayed))
+    return math.sqrt(with_delay / without) - 1 if without > 0 else None
 
 
-def _ratio(bound: Bound, names: tuple[str, ...], fixed: Mapping[str, float], value: float) -> float | None:
-    """The whole tuned value over that without delay, minus 1; None where tau = 0 is not admitted."""
+def _ratio(
+    bound: Bound, names: tuple[str, ...], undelayed: Mapping[str, float], value: float, delay: str
+) -> tuple[float | None, str | None]:
+    """The whole tuned value over that without delay, minus 1; or why there is none."""
     try:
-        return value / _minimise(bound, names, {**fixed, "tau": 0.0}).value - 1
+        least = _minimise(bound, names, undelayed).value
     except InputError:
-        return None
+        return None, f"the bound has no tuned value at {delay} = 0"
+    if not least > 0:
+        return None, f"the bound tuned at {delay} = 0 is {least:g}"
+    return value / least - 1, None

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import math
+from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
 from staleproof.arguments import add_json
-from staleproof.bound_output import head, show_comparison, show_expansion
+from staleproof.bound_output import commented, head, hypotheses, show_comparison, show_expansion
 from staleproof.errors import EXIT_HOLDS, InputError
 from staleproof.output import emit, emit_json
 
@@ -16,24 +18,34 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
+    parser.usage = (
+        "staleproof bound NAME --set SYMBOL=VALUE ... | NAME --terms | NAME --tune [SYMBOL ...] --set ... | "
+        "NAME --expand | NAME --latex | --compare A B [--set ...] | --list | --latex; with --json for JSON"
+    )
     add = parser.add_argument
-    add("name", metavar="NAME", nargs="?", help="bound; --list prints the names")
+    add("name", metavar="NAME", nargs="?", help="bound, before all options; --list prints the names")
     add(
         "--set",
         metavar="SYMBOL=VALUE",
         nargs="+",
         action="extend",
         default=[],
-        help="values of the symbols, e.g. --set L=1 eta=0.01",
+        help="values of the symbols, e.g. --set L=1 eta=1/100",
     )
     add("--terms", action="store_true", help="print each term with its formula and meaning; needs no values")
-    add("--tune", metavar="SYMBOL", nargs="*", help="find the best step size, or the best of e.g. --tune eta alpha")
+    add(
+        "--tune",
+        metavar="SYMBOL",
+        nargs="*",
+        help="find the best step size, or the best of e.g. --tune eta alpha; the relative price of the delay is "
+        "the tuned value over that of the same bound tuned at delay 0, minus 1",
+    )
     add("--expand", action="store_true", help="print the orders in K of each term after tuning eta and alpha")
-    add("--compare", metavar=("A", "B"), nargs=2, help="two bounds term by term, with --set also in numbers")
+    add("--compare", metavar=("A", "B"), nargs=2, help="two bounds term by term, with --set judged at the values")
     add(
         "--latex",
         action="store_true",
-        help="print the formula as LaTeX; without NAME all theorems, with --list the table of all bounds",
+        help="print the statement as LaTeX; without NAME all theorems, with --list the table of all bounds",
     )
     add("--list", action="store_true", help="print the names and titles of the bounds")
     add_json(parser)
@@ -43,14 +55,14 @@ def run(args: argparse.Namespace) -> int:
     """Evaluate or print."""
     from theory.registry import BOUNDS, get_bound
 
+    _refuse_ignored(args)
+    _refuse_order(args, BOUNDS)
     values = dict(assignment(text) for text in args.set)
     if len(values) != len(args.set):
         names = [text.split("=", 1)[0].strip() for text in args.set]
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"set: {twice!r} is given twice; give each symbol once")
     if args.compare:
-        if args.name is not None:
-            raise InputError(f"name: {args.name!r} is one too many; --compare takes the two bounds")
         show_comparison(get_bound(args.compare[0]), get_bound(args.compare[1]), values, args)
     elif args.list:
         _list(BOUNDS, args)
@@ -59,7 +71,9 @@ def run(args: argparse.Namespace) -> int:
 
         emit(everything(BOUNDS.values()))
     elif args.name is None:
-        raise InputError(f"name: None is not allowed; give one of {', '.join(BOUNDS)}")
+        raise InputError(
+            "name: not given; give a bound before the options, e.g. delayed-lmo --terms; --list prints the names"
+        )
     elif args.tune is not None:
         _tune(get_bound(args.name), tuple(args.tune), values, args)
     elif args.expand:
@@ -67,6 +81,31 @@ def run(args: argparse.Namespace) -> int:
     else:
         _evaluate(get_bound(args.name), values, args)
     return EXIT_HOLDS
+
+
+def _refuse_ignored(args: argparse.Namespace) -> None:
+    """Refuse options that would have no effect beside each other."""
+    modes = ("list", "compare", "tune", "expand", "terms")
+    given = [mode for mode in modes if getattr(args, mode) not in (None, False)]
+    if len(given) > 1:
+        raise InputError(f"{given[1]}: --{given[1]} is not allowed with --{given[0]}; give one of them")
+    mode = given[0] if given else None
+    if args.name is not None and mode in ("list", "compare"):
+        which = "--list prints all bounds" if mode == "list" else "--compare takes the two bounds"
+        raise InputError(f"name: {args.name!r} is one too many; {which}")
+    if args.latex and (args.json or mode == "terms"):
+        raise InputError(f"latex: --latex is not allowed with --{'json' if args.json else 'terms'}; give one of them")
+    if args.set and (mode in ("list", "expand") or (args.latex and mode != "tune")):
+        beside = mode if mode in ("list", "expand") else "latex"
+        raise InputError(f"set: --set is not allowed with --{beside}, which needs no values")
+
+
+def _refuse_order(args: argparse.Namespace, bounds: dict[str, Bound]) -> None:
+    """Refuse the name of a bound that an option has swallowed."""
+    for option in ("set", "tune"):
+        word = next((word for word in getattr(args, option) or () if word in bounds), None)
+        if word is not None:
+            raise InputError(f"{option}: {word!r} is a bound, not a symbol; NAME comes first: {word} --{option} ...")
 
 
 def _list(bounds: dict[str, Bound], args: argparse.Namespace) -> None:
@@ -104,14 +143,16 @@ def _evaluate(bound: Bound, values: dict[str, float], args: argparse.Namespace) 
     if args.json:
         emit_json(result)
     elif args.latex:
-        emit(bound.latex())
+        from staleproof.statements import assumptions, statement
+
+        emit(f"{statement(bound)}\n{assumptions([bound])}")
     elif args.terms:
-        emit(f"{bound.title}\n{bound.kind}; {bound.reference}")
+        emit(hypotheses(bound))
         for name, term in bound.terms.items():
             number = f" = {result['terms'][name]!r}" if result["terms"] else ""
             emit(f"  {name}: {TERM_NAMES[name]}\n    {sp.sstr(term)}{number}")
     else:
-        emit(f"{bound.title}\n{bound.kind}; {bound.reference}")
+        emit(hypotheses(bound))
         _print_terms(result["terms"], result["value"])
         for name, best in result["chosen"].items():
             emit(f"  {name} = {best:g} (best choice)")
@@ -133,6 +174,7 @@ def _tune(bound: Bound, names: tuple[str, ...], values: dict[str, float], args: 
         "limited_by": tuned.limited_by,
         "relative_price": tuned.relative_price,
         "relative_price_total": tuned.relative_price_total,
+        "relative_price_note": tuned.relative_price_note,
         "formula": {name: latex_of(expression) for name, expression in tuned.formula.items()},
     }
     if args.json:
@@ -142,19 +184,19 @@ def _tune(bound: Bound, names: tuple[str, ...], values: dict[str, float], args: 
             raise InputError(f"latex: {bound.name} tuned over {', '.join(names)} has no closed form here")
         *places, value = [(name, latex_of(expression)) for name, expression in tuned.formula.items()]
         emit("\n".join(f"{name}^* = {text}" for name, text in [(_latex_name(n), t) for n, t in places]))
-        emit(f"{bound.metric} \\le {value[1]}")
+        emit(f"{bound.metric} \\le {value[1]}\n{commented(bound)}")
     else:
-        emit(f"{bound.title}\n{bound.kind}; {bound.reference}")
+        emit(hypotheses(bound))
         _print_terms(tuned.terms, tuned.value)
         for name, best in tuned.at.items():
             emit(f"  {name} = {best!r} (best, {tuned.method})")
         emit(f"checked: {tuned.check}")
         if tuned.limited_by:
             emit(f"limited by {tuned.limited_by}")
-        if tuned.relative_price is not None:
-            emit(f"relative price of the delay: {tuned.relative_price:.4f} of what {names[0]} tunes")
         if tuned.relative_price_total is not None:
-            emit(f"relative price of the delay: {tuned.relative_price_total:.4f} of the whole")
+            emit(f"relative price of the delay: {tuned.relative_price_total:.4f} above the bound tuned at delay 0")
+        else:
+            emit(f"relative price of the delay: not defined, {tuned.relative_price_note}")
 
 
 def _lag(bound: Bound, values: dict[str, float], terms: dict[str, float]) -> dict[str, float]:
@@ -181,12 +223,19 @@ def _latex_name(name: str) -> str:
 
 
 def assignment(text: str) -> tuple[str, float]:
-    """SYMBOL=VALUE as a pair; raises InputError naming the text and the form."""
+    """SYMBOL=VALUE as a pair, VALUE a decimal or a fraction; raises InputError naming the text and the form."""
     name, sign, number = text.partition("=")
+    over, slash, under = number.partition("/")
     try:
-        value = float(number)
-    except ValueError:
-        sign = ""
+        value = int(over) / int(under) if slash else float(number)
+        zero = int(over) == 0 if slash else Decimal(number) == 0
+        beyond = (value == 0 and not zero) or (math.isinf(value) and "inf" not in number.lower())
+    except OverflowError:
+        beyond = True
+    except (ValueError, ZeroDivisionError, InvalidOperation):
+        beyond, sign = False, ""
     if not sign or not name.strip():
-        raise InputError(f"set: {text!r} is not allowed; give SYMBOL=VALUE with a number, e.g. tau=1")
+        raise InputError(f"set: {text!r} is not allowed; give SYMBOL=VALUE with a number, e.g. tau=1 or eta=1/100")
+    if beyond:
+        raise InputError(f"set: {text!r} is beyond what a float64 holds, 5e-324 to 1.8e308")
     return name.strip(), value

@@ -44,7 +44,7 @@ def test_tune(capsys: pytest.CaptureFixture[str]) -> None:
     result = read(capsys, "delayed-lmo", "--tune", "eta", "alpha", "--set", *both)
     assert set(result["at"]) == {"eta", "alpha"} and result["relative_price_total"] > 0
     text = out(capsys, "delayed-lmo", "--tune", "--set", *WITHOUT_STEP)
-    assert "relative price of the delay: 0.0256" in text and "closed form" in text
+    assert text.count("relative price") == 1 and "of the delay: 0.0256" in text and "closed form" in text
     latex = out(capsys, "delayed-lmo", "--tune", "--latex", "--set", *WITHOUT_STEP)
     assert latex.startswith(r"\eta^* = ") and r"\le" in latex
     words = "S=16 M=100 L=1 sigma=0.1 Delta0=1".split()
@@ -70,6 +70,42 @@ def test_compare(capsys: pytest.CaptureFixture[str]) -> None:
     assert side_by_side["numbers"]["rpd-b"]["value"] < side_by_side["numbers"]["rpd-paper"]["value"]
 
 
+def test_compare_says_what_one_assumes(capsys: pytest.CaptureFixture[str]) -> None:
+    text = out(capsys, "--compare", "delayed-lmo", "kovalev")
+    assert "only kovalev assumes: no-delay" in text and "only delayed-lmo assumes: fixed-delay" in text
+    at_zero = [word.replace("tau=1", "tau=0").replace("alpha=0.05", "alpha=1") for word in VALUES]
+    text = out(capsys, "--compare", "delayed-lmo", "kovalev", "--set", *at_zero)
+    assert "start: 0 in both" in text and "momentum_lag: 0 in the first" in text
+    assert "depends" not in text and " where " not in text and "/(" not in text
+    data = read(capsys, "--compare", "delayed-lmo", "kovalev", "--set", *at_zero)
+    assert data["verdicts"]["total"] == "larger" and data["verdicts"]["start"] == "equal"
+    assert "no-delay" in data["only_second"]
+    assert main(["bound", "--compare", "delayed-lmo", "kovalev", "--set", *VALUES]) == 2
+    assert "tau = 1 contradicts no-delay" in capsys.readouterr().err
+    assert "No run fulfils both" in out(capsys, "--compare", "kovalev", "error-feedback")
+
+
+def test_hypotheses_are_everywhere(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "S=16 M=100 L=1 sigma=0.1 Delta0=1".split()
+    condition = "if 2*L**2*gamma**2*(S - 1)**2 + L*gamma <= 1"
+    for options in (["--terms"], ["--set", *words, "gamma=1/1000"], ["--tune", "--set", *words]):
+        text = out(capsys, "pipedream-exact", *options)
+        assert condition in text and "equal-noise" in text and r"\|\nabla f(y_m)\|^2" in text
+    latex = out(capsys, "pipedream-exact", "--latex")
+    assert r"\leq 1$, then" in latex and "equal-noise" in latex and r"\|\nabla f(y_m)\|^2 \le" in latex
+    assert latex.count(r"\item[") == len(BOUNDS["pipedream-exact"].assumptions)
+    assert "\n% assumes duality" in out(capsys, "delayed-lmo", "--expand", "--latex")
+    data = read(capsys, "delayed-lmo-median", "--terms")
+    assert data["unit"] == "f/x" and "fixed-delay" in data["assumptions"] and "ceiling" in data["optional"]["s"]
+    assert data["metric"].startswith(r"\frac") and data["conditions"] == []
+
+
+def test_fractions(capsys: pytest.CaptureFixture[str]) -> None:
+    words = [word.replace("eta=0.01", "eta=1/100").replace("alpha=0.05", "alpha=1/20") for word in VALUES]
+    decimals, fractions = (read(capsys, "delayed-lmo", "--set", *given)["value"] for given in (VALUES, words))
+    assert decimals == fractions
+
+
 def test_terms_lists_and_latex(capsys: pytest.CaptureFixture[str]) -> None:
     text = out(capsys, "delayed-lmo", "--terms")
     assert "delay: age of a gradient when it arrives\n    2*L*eta*tau\n" in text
@@ -88,7 +124,25 @@ def test_terms_lists_and_latex(capsys: pytest.CaptureFixture[str]) -> None:
         (["delayed-lmo", "--tune", "--set", *VALUES], ["eta is tuned"]),
         (["delayed-lmo", "--tune", "--set", "L=1"], ["missing", "alpha"]),
         (["rpd-b", "--expand"], ["rpd-b", "no closed form"]),
-        (["--compare", "delayed-lmo", "nothing"], ["nothing", "delayed-lmo"]),
+        (["--compare", "delayed-lmo", "nothing"], ["'nothing'", "--list"]),
+        (["delayd-lmo"], ["did you mean delayed-lmo or"]),
+        (["delayed-lmo", "--tune", "L", "--set", "eta=1"], ["tune L", "eta, alpha"]),
+        (["delayed-lmo", "--list"], ["'delayed-lmo'", "--list"]),
+        (["delayed-lmo", "--tune", "--expand"], ["--expand is not allowed with --tune"]),
+        (["delayed-lmo", "--expand", "--set", "L=1"], ["--set", "--expand"]),
+        (["--compare", "rpd-b", "rpd-c", "--expand"], ["--expand is not allowed with --compare"]),
+        (["--compare", "rpd-b", "rpd-c", "--tune"], ["--tune is not allowed with --compare"]),
+        (["--compare", "rpd-b", "rpd-c", "--latex", "--set", "L=1"], ["--set", "--latex"]),
+        (["--list", "--set", "L=1"], ["--set", "--list"]),
+        (["--list", "--terms"], ["--terms is not allowed with --list"]),
+        (["--list", "--json", "--latex"], ["--latex is not allowed with --json"]),
+        (["delayed-lmo", "--terms", "--latex"], ["--latex is not allowed with --terms"]),
+        (["delayed-lmo", "--latex", "--set", "L=1"], ["--set", "--latex"]),
+        (["--set", "L=1", "delayed-lmo"], ["'delayed-lmo' is a bound", "NAME comes first"]),
+        (["--tune", "eta", "alpha", "delayed-lmo"], ["'delayed-lmo' is a bound", "NAME comes first"]),
+        (["delayed-lmo", "--set", "eta=1e-400"], ["'eta=1e-400'", "float64"]),
+        (["delayed-lmo", "--set", f"eta=1/1{'0' * 400}"], ["eta=1/1000", "float64"]),
+        (["delayed-lmo", "--set", "eta=1/0"], ["'eta=1/0'"]),
         (["--compare", "delayed-lmo"], ["--compare", "2"]),
         (["delayed-lmo", "--compare", "delayed-lmo", "kovalev"], ["'delayed-lmo'", "one too many"]),
         (["--compare", "delayed-lmo", "kovalev", "--set", "zeta=1"], ["'zeta'"]),

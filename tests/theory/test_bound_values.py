@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -225,3 +226,36 @@ def test_optional_symbols_are_checked_when_constructed():
             Bound(**good, optional=optional)
     with pytest.raises(InputError, match="missing eta; needed: eta, L"):
         Bound(**good, optional={"s": 2}).evaluate(L=1)
+
+
+def test_exact_numbers_are_values():
+    """Fractions and numbers of sympy count as the floats they are; symbols, complex and infinite ones do not."""
+    bound = Bound("x", "x", {"step": symbols("L")[0] * symbols("eta")[0]}, "x", (), "x")
+    assert bound.evaluate(L=Fraction(1, 2), eta=sp.Rational(1, 4)) == 0.125
+    assert bound.evaluate(L=sp.sqrt(2), eta=sp.Integer(1)) == float(sp.sqrt(2))
+    assert bound.evaluate(L=[Fraction(1, 2), sp.pi], eta=1).tolist() == [0.5, float(sp.pi)]
+    for bad in (sp.Symbol("q"), sp.I, sp.oo, sp.nan, sp.zoo, sp.true, Fraction(10**400)):
+        with pytest.raises(InputError, match="eta"):
+            bound.evaluate(L=1, eta=bad)
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        ["log", 0],
+        ["^", 0, -1],
+        ["^", ["log", 0], -1],
+        ["Min", ["log", 0], 1],
+        ["Max", ["log", -1], "L"],
+        ["*", 0, ["log", 0]],
+        ["exp", ["^", 0, -1]],
+        ["log", -1],
+        ["^", 0, ["*", -1, "L"]],
+    ],
+)
+def test_infinite_and_complex_terms_are_not_loaded(tree):
+    data = get_bound("delayed-lmo").to_json()
+    data["terms"]["step"] = tree
+    with pytest.raises(InputError, match="not finite|not a finite real|not a real") as caught:
+        Bound.from_json(data)
+    assert "\n" not in str(caught.value)

@@ -250,7 +250,7 @@ def test_bad_values_are_named(change, message):
 def test_missing_and_unknown_names():
     with pytest.raises(InputError, match="missing K, L"):
         get_bound("delayed-lmo").evaluate(**{k: v for k, v in POINT.items() if k not in ("L", "K")})
-    with pytest.raises(InputError, match="unknown bound 'lmo'; known: delayed-lmo, "):
+    with pytest.raises(InputError, match="unknown bound 'lmo'; .* --list prints all"):
         get_bound("lmo")
 
 
@@ -269,7 +269,7 @@ def test_conditions():
 
 
 def test_construction_refuses_nonsense():
-    L, eta = symbols("L eta")
+    L, eta, alpha, s = symbols("L eta alpha s")
     good = dict(name="x", title="x", terms={"step": L * eta}, metric="x", assumptions=(), reference="x")
     Bound(**good)
     for change, message in (
@@ -281,9 +281,42 @@ def test_construction_refuses_nonsense():
         (dict(origin="folklore"), "origin 'folklore'"),
         (dict(assumptions=("luck",)), "unknown assumption 'luck'"),
         (dict(conditions=(sp.Eq(L, eta),)), "not an open relation"),
+        (dict(conditions=L * eta**2 <= 1), "conditions .* is not a tuple of relations"),
+        (dict(conditions=[]), "is not a tuple of relations"),
+        (dict(assumptions="lmo"), "assumptions 'lmo' is not a tuple"),
+        (dict(assumptions=(1,)), "is not a tuple of names"),
+        (dict(terms=L), "terms L is not a dict"),
+        (dict(optional=None), "optional None is not a dict"),
+        (dict(title=3), "title 3 is not text"),
+        (dict(terms={"step": 0.5 * L * eta}), "term step: 0.5.* holds a float; exact numbers only"),
+        (dict(terms={"step": 0.5}), "exact numbers only"),
+        (dict(terms={"step": "L*eta"}), "'L\\*eta' is not a sympy expression"),
+        (dict(conditions=(alpha <= 0.5,)), "exact numbers only"),
+        (dict(terms={"step": L * eta * s}, optional={"s": 2.0}), "optional s: 2.0 holds a float"),
+        (dict(terms={"step": sp.log(sp.S.Zero)}), "term step: zoo is not a finite real"),
+        (dict(terms={"step": sp.S.Zero**-1}), "zoo is not a finite real"),
+        (dict(terms={"step": sp.nan}), "nan is not a finite real"),
+        (dict(terms={"step": sp.oo * L}), "is not a finite real"),
+        (dict(terms={"step": L}), "term step = L has unit f/x\\^2, not f/x"),
+        (dict(terms={"step": L * eta + eta}), "term step brings together"),
+        (dict(terms={"step": L * eta * (1 - alpha) ** eta}), "term step brings together x and 1"),
+        (dict(terms={"step": L * eta * sp.log(eta)}), "brings together x and 1"),
+        (dict(terms={"step": sp.sqrt(L * eta)}), "has unit f\\^1/2 x\\^-1/2"),
+        (dict(conditions=(L * eta <= 1,)), "condition L\\*eta <= 1 brings together f/x and 1"),
     ):
-        with pytest.raises(InputError, match=message):
+        with pytest.raises(InputError, match=message) as caught:
             Bound(**{**good, **change})
+        assert "\n" not in str(caught.value)
+    Bound(**{**good, "terms": {"step": L * eta * 2**s, "start": 0}, "optional": {"s": 2}})
+
+
+def test_units_see_powers_with_symbols():
+    """(L gamma)^K falls apart into L^K gamma^K, each with a unit of its own: the product has none."""
+    L, gamma, K, G = symbols("L gamma K G")
+    good = dict(name="x", title="x", metric="x", assumptions=(), reference="x")
+    Bound(**good, terms={"step": G * (L * gamma) ** K})
+    with pytest.raises(InputError, match="term step"):
+        Bound(**good, terms={"step": G * L**K})
 
 
 def test_bounds_are_values():

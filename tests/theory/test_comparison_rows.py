@@ -9,7 +9,7 @@ import pytest
 import sympy as sp
 
 from theory import BOUNDS, InputError, get_bound
-from theory.comparison import comparison_json
+from theory.comparison import at_values, comparison_json, verdict, verdicts
 from theory.lmo.layers import rho_of_layers
 
 
@@ -109,3 +109,33 @@ def test_rho_of_layers():
     ):
         with pytest.raises(InputError, match=message):
             rho_of_layers(*bad)
+
+
+def test_what_only_one_of_the_two_assumes():
+    comparison, _ = compared("delayed-lmo", "kovalev")
+    assert comparison.only_first == ("fixed-delay",) and comparison.only_second == ("no-delay", "sample-start")
+    comparison, _ = compared("rpd-b", "rpd-d")
+    assert comparison.only_first == ("block-second-moment",) and "L*gamma <= 1" in comparison.only_second[1]
+    assert comparison.exclusive is None
+    comparison, _ = compared("kovalev", "error-feedback")
+    assert comparison.exclusive == "no-delay (tau = 0) and delay-one (tau = 1)"
+    comparison, _ = compared("delayed-lmo", "delayed-lmo")
+    assert comparison.only_first == comparison.only_second == ()
+
+
+def test_verdicts_at_numbers():
+    values = dict(L=1, eta=0.01, alpha=1, tau=0, sigma=0.1, rho=1, Delta0=1, K=1000, E0=0)
+    one, two = get_bound("delayed-lmo"), get_bound("kovalev")
+    terms = at_values(one, two, values)
+    assert terms[0]["start"] == terms[0]["momentum_lag"] == 0  # their ratios are no numbers
+    found = verdicts(*terms)
+    expected = dict.fromkeys(("step", "momentum_lag", "start", "total"), "larger")
+    assert found == expected | dict.fromkeys(("initial", "delay", "noise"), "equal") and list(found)[-1] == "total"
+    assert verdicts(terms[1], terms[0])["total"] == "smaller"
+    assert verdict(0.1 + 0.2, 0.3) == "equal" and verdict(0, 0) == "equal" and verdict(0, 1e-300) == "larger"
+    for other, tau, said in (("kovalev", 5, r"tau = 5 contradicts no-delay \(tau = 0\), which kovalev"),
+                             ("error-feedback", 5, "tau = 5 contradicts delay-one"),
+                             ("error-feedback-any-delay", 0, "tau >= 1")):
+        with pytest.raises(InputError, match=said):
+            at_values(one, get_bound(other), {**values, "tau": tau, **({"dbar": 0, "Delta1": 1} if tau == 0 else {})})
+    assert at_values(one, get_bound("error-feedback"), {**values, "tau": 1, "dbar": 1})

@@ -80,6 +80,33 @@ def test_what_falls_all_the_way_is_said_to_fall_to_the_end_of_the_grid():
         toy.tune(("alpha",), L=1, sigma=1)
 
 
+def test_the_price_is_there_or_said_to_be_undefined():
+    """Against the same bound tuned at delay 0 by hand; where there is no such bound, the note says why."""
+    blocks = dict(S=16, K=1000, L=1, G=1, delta_max=248, Delta0=1)
+    tuned, at_0 = (get_bound("rpd-b").tune(("gamma",), **blocks | dict(delta_max=d)) for d in (248, 0))
+    assert tuned.relative_price_total == pytest.approx(tuned.value / at_0.value - 1) and tuned.relative_price_total > 1
+    assert tuned.relative_price_note is None and at_0.relative_price_total == 0
+    gd = get_bound("delayed-gd").tune(("gamma",), tau=2, K=100, L=1, Delta0=1)
+    assert gd.relative_price is None and gd.relative_price_total > 0  # no closed form: only the whole
+    ages = FIXED | dict(dbar=1, Delta1=1)
+    for name, values, said in (
+        ("kovalev", {n: v for n, v in FIXED.items() if n not in ("tau", "E0")}, "no symbol of a delay"),
+        ("delayed-lmo-median", FIXED | dict(s=3), "s is given"),
+        ("error-feedback-any-delay", {n: v for n, v in ages.items() if n != "Delta0"}, "no tuned value at tau = 0"),
+    ):
+        tuned = get_bound(name).tune(("eta",), **values)
+        assert tuned.relative_price_total is None and said in tuned.relative_price_note
+
+
+def test_only_choices_are_tuned():
+    with pytest.raises(InputError, match="tune L; allowed are eta, alpha, each once"):
+        get_bound("delayed-lmo").tune(("L",), **{n: v for n, v in FIXED.items() if n != "L"}, eta=0.1)
+    with pytest.raises(InputError, match="nothing to tune"):
+        get_bound("delayed-lmo-tuned-both").tune(("eta",), **NOISY)
+    split = dict(gamma=1e-3, M=100, S=4, L=1, sigma=1, block_age=1, Delta0=1)
+    assert get_bound("pipedream-exact-split").tune(("theta",), **split).at["theta"] > 0
+
+
 def test_limits_are_named():
     no_noise = get_bound("delayed-lmo").tune(("eta", "alpha"), **NOISY | dict(sigma=0, E0=0))
     assert no_noise.at["alpha"] == 1 and no_noise.limited_by == "alpha <= 1"
@@ -87,11 +114,12 @@ def test_limits_are_named():
     short = get_bound("pipedream-exact").tune(("gamma",), S=16, M=100, L=1, sigma=0.1, Delta0=1)
     assert "<= 1" in short.limited_by
     assert short.at["gamma"] == pytest.approx((-1 + math.sqrt(1 + 8 * 225)) / (4 * 225), rel=1e-9)
-    step = dict(title="t", metric="m", assumptions=(), reference="r")
-    L, eta, Delta0, K = symbols("L eta Delta0 K")
-    toy = Bound(name="toy", terms={"initial": Delta0 / (eta * K), "step": L * eta}, conditions=(L * eta <= 1,), **step)
-    tuned = toy.tune(("eta",), L=2, Delta0=8, K=1)
-    assert (tuned.at["eta"], tuned.limited_by, tuned.formula) == (0.5, "L*eta <= 1", {})
+    rest = dict(title="t", metric="m", assumptions=(), reference="r", unit="(f/x)^2")
+    L, gamma, Delta0, K, G = symbols("L gamma Delta0 K G")
+    terms = {"initial": Delta0 / (gamma * K), "step": L * gamma * G**2}
+    toy = Bound(name="toy", terms=terms, conditions=(L * gamma <= 1,), **rest)
+    tuned = toy.tune(("gamma",), L=2, Delta0=8, K=1, G=1)
+    assert (tuned.at["gamma"], tuned.limited_by, tuned.formula) == (0.5, "L*gamma <= 1", {})
     assert tuned.value == 17
 
 
@@ -104,7 +132,7 @@ def test_limits_are_named():
         (("K",), {}, "tune K; allowed are eta, alpha"),
         ((), {}, "tune nothing"),
         (("eta", "eta"), {}, "each once"),
-        (("eta", "L"), {}, "L is tuned; leave its value out"),
+        (("eta", "L"), {}, "tune eta, L; allowed are eta, alpha, each once"),
         (("eta",), dict(K=[1, 2]), "K is an array"),
         (("eta",), dict(mu=1), "unknown symbol 'mu'"),
         (("eta",), dict(alpha=2), "alpha must be"),
