@@ -11,7 +11,7 @@ import sympy as sp
 from sympy.core.relational import Relational
 
 from theory.admissible import Interval, admissible, refusal
-from theory.assumptions import check_assumptions
+from theory.assumptions import FIXED, check_assumptions
 from theory.errors import InputError
 from theory.evaluation import checked_values, evaluate_expression, free_names, latex_of
 from theory.symbols import QUANTITIES, UNITS
@@ -134,8 +134,10 @@ class Bound:
         """
         unknown = [name for name in values if name not in self.symbols]
         if unknown:
+            fixing = [a for a in self.assumptions if FIXED.get(a, ("", 0.0))[0] == unknown[0]]
+            why = f"; it assumes {fixing[0]} ({unknown[0]} = {FIXED[fixing[0]][1]:g})" if fixing else ""
             raise InputError(
-                f"bound {self.name}: unknown symbol {unknown[0]!r}; allowed: {', '.join(self.symbols)}"
+                f"bound {self.name}: unknown symbol {unknown[0]!r}{why}; allowed: {', '.join(self.symbols)}"
             )
         missing = [name for name in self.symbols if name not in values and name not in self.optional]
         if missing:

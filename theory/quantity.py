@@ -131,6 +131,8 @@ class Quantity:
             if raw.dtype.kind in "bcSUmMV" or (raw.dtype.kind == "O" and not _all_numbers(raw)):
                 raise TypeError
             array = np.asarray(raw, dtype=np.float64)
+            if raw.dtype.kind == "O" and any(v != 0 for v in raw[array == 0].flat):
+                raise OverflowError  # an exact number so small that float64 has only 0 for it
         except (TypeError, ValueError, OverflowError):
             raise InputError(f"{self.name}={_short(value)} is not {self.domain.text}") from None
         good = self.domain.admits(array)

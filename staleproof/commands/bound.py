@@ -18,10 +18,17 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
-    parser.usage = (
-        "staleproof bound NAME --set SYMBOL=VALUE ... | NAME --terms | NAME --tune [SYMBOL ...] --set ... | "
-        "NAME --expand | NAME --latex | --compare A B [--set ...] | --list | --latex; with --json for JSON"
+    forms = (
+        "NAME --set SYMBOL=VALUE ...",
+        "NAME --terms [--set ...]",
+        "NAME --tune [SYMBOL ...] --set ... [--latex]",
+        "NAME --expand [--latex]",
+        "--compare A B [--set ... | --latex]",
+        "[NAME | --list] --latex",
+        "--list",
+        "... --json",
     )
+    parser.usage = "\n       ".join(f"staleproof bound {form}" for form in forms)
     add = parser.add_argument
     add("name", metavar="NAME", nargs="?", help="bound, before all options; --list prints the names")
     add(

@@ -125,6 +125,7 @@ def test_terms_lists_and_latex(capsys: pytest.CaptureFixture[str]) -> None:
         (["delayed-lmo", "--tune", "--set", "L=1"], ["missing", "alpha"]),
         (["rpd-b", "--expand"], ["rpd-b", "no closed form"]),
         (["--compare", "delayed-lmo", "nothing"], ["'nothing'", "--list"]),
+        (["error-feedback", "--set", "tau=5"], ["'tau'", "assumes delay-one (tau = 1)"]),
         (["delayd-lmo"], ["did you mean delayed-lmo or"]),
         (["delayed-lmo", "--tune", "L", "--set", "eta=1"], ["tune L", "eta, alpha"]),
         (["delayed-lmo", "--list"], ["'delayed-lmo'", "--list"]),

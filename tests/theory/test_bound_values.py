@@ -234,7 +234,7 @@ def test_exact_numbers_are_values():
     assert bound.evaluate(L=Fraction(1, 2), eta=sp.Rational(1, 4)) == 0.125
     assert bound.evaluate(L=sp.sqrt(2), eta=sp.Integer(1)) == float(sp.sqrt(2))
     assert bound.evaluate(L=[Fraction(1, 2), sp.pi], eta=1).tolist() == [0.5, float(sp.pi)]
-    for bad in (sp.Symbol("q"), sp.I, sp.oo, sp.nan, sp.zoo, sp.true, Fraction(10**400)):
+    for bad in (sp.Symbol("q"), sp.I, sp.oo, sp.nan, sp.zoo, sp.true, Fraction(10**400), Fraction(1, 10**400)):
         with pytest.raises(InputError, match="eta"):
             bound.evaluate(L=1, eta=bad)
 
