@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import sympy as sp
 
 from theory.checkers.algebra import sign
+from theory.pairs import INTEGRALS, unlisted
 from theory.proof_quantities import PREFIX, RANDOM
 from theory.relation import Relation, eq, le
 from theory.symbols import symbols
@@ -118,7 +119,7 @@ ALONG_SEGMENT = ("segment_dual", "segment_inner")  # quantities that depend on t
 class Integrated:
     """From r(t) <= g(t) for t in [0, 1], g a polynomial in t: the integral of r is at most that of g.
 
-    pointwise -> integral: quantities r and int_0^1 r dt.
+    pointwise -> integral: quantities r and int_0^1 r dt, a pair of theory.pairs.INTEGRALS.
     """
 
     pointwise: str
@@ -127,6 +128,8 @@ class Integrated:
 
     def apply(self, relation: Relation) -> Relation:
         """What the rule makes of one fact."""
+        if unlisted({self.pointwise: self.integral}, INTEGRALS):
+            raise ProofError(f"integral: {self.integral} is not known to be that of {self.pointwise}")
         r, whole, t = symbols(f"{self.pointwise} {self.integral} t")
         if relation.left != r or relation.sense != "<=" or not relation.right.is_polynomial(t):
             raise ProofError(f"fact {relation}: is not {self.pointwise} <= a polynomial in t")
