@@ -17,7 +17,7 @@ _SQUARES = (
 #: Quantity of a step -> its average over the steps of a run.
 MEANS: Mapping[str, str] = MappingProxyType(
     {name: f"mean_{name}" for name in f"{_SAME} delay_age noise_growth noise_growth_root".split()}
-    | {f"E_{name}": f"E_mean_{name}" for name in _SAME.split()}
+    | {f"E_{name}": f"E_mean_{name}" for name in ("error_norm", "shifted_error_norm")}
     | {f"E_{name}": f"mean_{name}" for name in _SQUARES.split()}
     | {"E_delta_mean_weighted": "E_mean_weighted", "E_delta": "dbar"}
 )
@@ -31,10 +31,10 @@ TELESCOPING: frozenset[tuple[str, str, str, str]] = frozenset(
 )
 #: Quantity at place t of a segment -> its integral over the segment.
 INTEGRALS: Mapping[str, str] = MappingProxyType({"segment_inner": "segment_mean"})
-_BLOCK = {f"block_{name}": name for name in "apart_square window_squares drift_squares martingale_squares".split()}
 #: Quantity of a block -> its sum over the blocks.
 WHOLES: Mapping[str, str] = MappingProxyType(
-    _BLOCK | {f"E_{a}": f"E_{b}" for a, b in _BLOCK.items()} | {"block_aged_variance": "aged_variance"}
+    {f"block_{name}": name for name in ("apart_square", "window_squares", "aged_variance")}
+    | {f"E_block_{name}": f"E_{name}" for name in ("apart_square", "drift_squares", "martingale_squares")}
 )
 
 _STEP, _WINDOW = ("constant-step",), ()

@@ -13,7 +13,7 @@ from theory.pairs import BEFORE, MEANS, TELESCOPING, VARYING, listed, unlisted
 from theory.relation import Relation
 from theory.rules import ProofError, check_affine
 from theory.symbols import symbols
-from theory.vectors import CONSTANT
+from theory.vectors import CONSTANT, CONSTANT_OF_BLOCK
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,13 @@ class Induction:
         """Refuse (ProofError) symbols of which nothing says whether they differ from step to step."""
         self.check_names()
         now = set(self.before.values())
-        known = {*self.before, *now, *self.varying, self.index, *CONSTANT}
+        fixed = {*CONSTANT, *(CONSTANT_OF_BLOCK if self.index == "j" else ())}
+        known = {*self.before, *now, *self.varying, self.index, *fixed}
         for relation in relations:
             strange = {s.name for s in relation.difference.free_symbols} - known
             if strange:
                 raise ProofError(f"fact {relation}: {min(strange)} is neither constant nor said to vary")
-        strange = {s.name for s in conclusion.difference.free_symbols} - {*now, self.index, *CONSTANT}
+        strange = {s.name for s in conclusion.difference.free_symbols} - {*now, self.index, *fixed}
         if strange:
             raise ProofError(f"conclusion {conclusion}: {min(strange)} may not occur in what is handed on")
 
@@ -80,11 +81,6 @@ class Induction:
 COUNTED = sp.Symbol("i", integer=True, nonnegative=True)
 SUMMED = sp.Symbol("n_", integer=True, nonnegative=True)
 COUNTED_TOO = sp.Symbol("j_", integer=True, nonnegative=True)
-
-
-# What exhausts the values of symbols; a step may use no other cases. Those from k = 1 on are for error feedback.
-EXHAUSTIVE: list[tuple[Mapping[sp.Symbol, sp.Expr], ...]] = [(), ({},)]
-FROM_ONE: list[tuple[Mapping[sp.Symbol, sp.Expr], ...]] = []
 
 
 def split() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
@@ -117,8 +113,7 @@ def split_all() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
     return {tau: k + COUNTED}, {k: tau + COUNTED + 1}
 
 
-EXHAUSTIVE += [split(), split_sum(), split_all(), split_run()]
-FROM_ONE += [from_one()]
+RUNS = (split_all(), split_run())  # what exhausts all steps, all runs; theory.genuine says where the others are allowed
 
 
 # a constant step size is part of the method "sgd" in its three forms, and an assumption of its own elsewhere

@@ -27,9 +27,7 @@ class Summed(Direct):
 
     def apply(self, relation: Relation) -> Relation:
         """What the rule makes of one fact."""
-        found = unlisted(self.wholes, WHOLES)
-        if found:
-            raise ProofError(f"sum over the blocks: {found} is not a quantity and its sum")
+        self.check_names()
         parts = {symbols(block)[0]: symbols(whole)[0] for block, whole in self.wholes.items()}
         check_affine(relation, set(parts))
         rest, total = sp.expand(relation.difference), sp.Integer(0)
@@ -42,3 +40,9 @@ class Summed(Direct):
             raise ProofError(f"fact {relation}: nothing says what {min(strange)} adds up to over the blocks")
         (stages,) = symbols("S")
         return Relation(total + stages * rest, relation.sense, sp.Integer(0))
+
+    def check_names(self) -> None:
+        """Refuse (ProofError) what the table of theory.pairs does not have."""
+        found = unlisted(self.wholes, WHOLES)
+        if found:
+            raise ProofError(f"sum over the blocks: {found} is not a quantity and its sum")
