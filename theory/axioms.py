@@ -1,13 +1,16 @@
 """What proofs may start from: instances of named axioms, and definitions. Nothing else is taken without proof.
 
 An axiom is a schema: a function from names (of vectors, of quantities) to a relation between quantities. A `Fact`
-of an axiom holds the name and the arguments, its relation is made by the schema; so a relation that is no
-instance of an axiom cannot pass for one. Axioms that a theorem assumes have their names and words in
-`theory.assumptions.ASSUMPTIONS`; those of mathematics, which nobody has to assume, in `MATHEMATICS` there.
+of an axiom holds the schema's name and the arguments, its relation is made by the schema. A proof makes each of its
+facts anew (`theory.genuine`); so a relation that is no instance of an axiom cannot pass for one. Axioms that a theorem
+assumes have their names and words in `theory.assumptions.ASSUMPTIONS`; those of mathematics, which nobody has to
+assume, in `MATHEMATICS` there.
 
 A fact has a scope: it holds at "every" step, at the "first" one only (k = 0; "first at y": k = 1, where the virtual
 iterate of error feedback begins), or at all "later" ones, those that have a step before them. Facts of the first and of
 later steps never meet in one step of a proof; an induction joins them.
+
+It has a place, too: "x" or "y" where it is about the iterate or about the virtual iterate of error feedback alone.
 
 A folder of theorems adds schemas with `@schema("axiom name")` and definitions with `define`.
 """
@@ -15,76 +18,101 @@ A folder of theorems adds schemas with `@schema("axiom name")` and definitions w
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+from sympy.core.relational import Relational
 
 from theory.assumptions import ASSUMPTIONS, MATHEMATICS
 from theory.errors import InputError
 from theory.relation import Relation
 
 SCOPES = ("every", "first", "first at y", "later")
-SCHEMAS: dict[str, tuple[str, str, Callable[..., Relation]]] = {}  # schema -> (axiom, scope, function)
-DEFINITIONS: dict[str, tuple[str, str, Relation]] = {}  # name -> (words, scope, relation)
+PLACES = ("", "x", "y")
+PLACE_OF = dict.fromkeys(("error-feedback", "delay-one"), "y") | dict.fromkeys(
+    ("block-sgd", "block-delay", "independent-delay", "pipedream", "delayed-gd", "tuned-step"), "x"
+)
+SCHEMAS: dict[str, tuple[str, str, Callable[..., Relation], str]] = {}  # schema -> (axiom, scope, function, place)
+DEFINITIONS: dict[str, tuple[str, str, Relation, str]] = {}  # name -> (words, scope, relation, place)
+UNDER: dict[str, str] = {}  # key of a fact of mathematics -> the assumption under which alone it may be used
 
 
-def schema(axiom: str, scope: str = "every") -> Callable[[Callable[..., Relation]], Callable[..., Relation]]:
-    """Register a function as a schema of an axiom, under its own name; refuses unknown axioms and second names."""
+def schema(
+    axiom: str, scope: str = "every", place: str = ""
+) -> Callable[[Callable[..., Relation]], Callable[..., Relation]]:
+    """Register a function as a schema of an axiom, under its own name; refuses unknown axioms and second names.
+
+    place: where it holds; that of the axiom (PLACE_OF), if it has one, goes without saying.
+    """
     if axiom not in ASSUMPTIONS and axiom not in MATHEMATICS:
         raise InputError(f"axiom: {axiom!r} is unknown; known: {', '.join((*ASSUMPTIONS, *MATHEMATICS))}")
-    _check_scope(scope)
+    _check_scope(scope, place)
 
     def keep(function: Callable[..., Relation]) -> Callable[..., Relation]:
         name = function.__name__
         if name in SCHEMAS and SCHEMAS[name][2].__module__ != function.__module__:
             raise InputError(f"schema {name}: is defined already in {SCHEMAS[name][2].__module__}")
-        SCHEMAS[name] = (axiom, scope, function)
+        SCHEMAS[name] = (axiom, scope, function, place or PLACE_OF.get(axiom, ""))
         return function
 
     return keep
 
 
-def define(name: str, words: str, relation: Relation, scope: str = "every") -> None:
+def define(name: str, words: str, relation: Relation, scope: str = "every", place: str = "") -> None:
     """Add a definition: what a symbol means, or what the method does. Refuses a second meaning of one name."""
-    _check_scope(scope)
+    _check_scope(scope, place)
     if relation.sense != "==" or not relation.left.is_Symbol or relation.right.has(relation.left):
         raise InputError(f"definition {name}: {relation} is not allowed; give SYMBOL == an expression without it")
-    if DEFINITIONS.setdefault(name, (words, scope, relation)) != (words, scope, relation):
+    new = (words, scope, relation, place)
+    if DEFINITIONS.setdefault(name, new) != new:
         raise InputError(f"definition {name}: exists already with another meaning")
 
 
-def _check_scope(scope: str) -> None:
+def _check_scope(scope: str, place: str) -> None:
     if scope not in SCOPES:
         raise InputError(f"scope: {scope!r} is not one of {', '.join(SCOPES)}")
+    if place not in PLACES:
+        raise InputError(f"place: {place!r} is not one of x, y and neither")
 
 
 @dataclass(frozen=True)
 class Fact:
-    """Something a step may use: kind "axiom" (instance of a schema), "definition", or "step" (proved before).
+    """Something a step may use: kind "axiom" (instance of a schema), "definition", "condition" (of the theorem), or
+    "step" and "theorem" (proved before), which a proof makes of its steps and of the proofs it cites.
 
     key: unique name within a proof; axiom: name of the axiom, for kind "axiom"; words: what it says; scope: one of
-    SCOPES.
+    SCOPES; place: one of PLACES; source, arguments: what it is made of, a schema and its arguments, or a definition.
+    Made by `axiom`, `definition` and `condition`; any other is refused by the proof that cites it.
     """
 
     key: str
     kind: str
-    relation: Relation = field(compare=False)
+    relation: Relation
     axiom: str = ""
     words: str = ""
     scope: str = "every"
+    place: str = ""
+    source: str = ""
+    arguments: tuple[object, ...] = ()
 
 
 def axiom(name: str, *arguments: object) -> Fact:
     """The instance of a schema at arguments. Raises InputError for an unknown schema or arguments that do not fit."""
     if name not in SCHEMAS:
         raise InputError(f"schema {name!r} is unknown; known: {', '.join(sorted(SCHEMAS))}")
-    of, scope, function = SCHEMAS[name]
+    of, scope, function, place = SCHEMAS[name]
     relation = function(*arguments)
     words = ASSUMPTIONS.get(of) or MATHEMATICS[of]
-    return Fact(" ".join((name, *map(str, arguments))), "axiom", relation, of, words, scope)
+    return Fact(" ".join((name, *map(str, arguments))), "axiom", relation, of, words, scope, place, name, arguments)
 
 
 def definition(name: str) -> Fact:
     """The definition of that name. Raises InputError naming the known ones."""
     if name not in DEFINITIONS:
         raise InputError(f"definition {name!r} is unknown; known: {', '.join(DEFINITIONS)}")
-    words, scope, relation = DEFINITIONS[name]
-    return Fact(f"definition {name}", "definition", relation, "", words, scope)
+    words, scope, relation, place = DEFINITIONS[name]
+    return Fact(f"definition {name}", "definition", relation, "", words, scope, place, name)
+
+
+def condition(relation: Relational) -> Fact:
+    """A condition of a bound (one of `Bound.conditions`): a run that it speaks of fulfils it."""
+    return Fact(f"condition {relation}", "condition", Relation(relation.lts, "<=", relation.gts), "", "stated")

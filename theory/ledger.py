@@ -15,34 +15,41 @@ from theory.proof import Proof
 @dataclass(frozen=True)
 class Ledger:
     """What a theorem rests on: axiom -> the steps (PROOF/STEP) that use it, assumptions and mathematics apart;
-    definitions by name.
+    definitions by name; condition of the theorem -> the steps that use it.
     """
 
     assumptions: dict[str, tuple[str, ...]]
     mathematics: dict[str, tuple[str, ...]]
     definitions: dict[str, str]
+    conditions: dict[str, tuple[str, ...]]
 
     def differences(self, theorem: Bound | Inequality) -> tuple[str, ...]:
-        """Where the theorem's list of assumptions is not what its proof uses."""
+        """Where the theorem's assumptions are not what its proof uses; conditions that it uses and does not state."""
         stated, used = set(theorem.assumptions), set(self.assumptions)
         unused = [f"{name} is assumed and not used" for name in sorted(stated - used)]
-        return (*unused, *(f"{name} is used and not assumed" for name in sorted(used - stated)))
+        required = set(map(str, getattr(theorem, "conditions", ())))
+        free = [f"condition {name} is used and not stated" for name in sorted(set(self.conditions) - required)]
+        return (*unused, *(f"{name} is used and not assumed" for name in sorted(used - stated)), *free)
 
 
 def ledger(proof: Proof) -> Ledger:
     """The axioms reached from the theorem, through every proof that it rests on."""
     uses: dict[str, list[str]] = {}
     definitions: dict[str, str] = {}
+    conditions: dict[str, list[str]] = {}
     for one in closure([proof]):
         for step in one.steps:
             place = f"{one.name}/{step.name}"
             facts = one.facts(step)
             for name in dict.fromkeys((*(f.axiom for f in facts if f.axiom), *step.rule.axioms)):
                 uses.setdefault(name, []).append(place)
+            for fact in facts:
+                if fact.kind == "condition":
+                    conditions.setdefault(fact.key.removeprefix("condition "), []).append(place)
             definitions |= {f.key.removeprefix("definition "): f.words for f in facts if f.kind == "definition"}
     assumed = {name: tuple(uses[name]) for name in ASSUMPTIONS if name in uses}
     rest = {name: tuple(places) for name, places in uses.items() if name not in ASSUMPTIONS}
-    return Ledger(assumed, rest, definitions)
+    return Ledger(assumed, rest, definitions, {name: tuple(places) for name, places in conditions.items()})
 
 
 def closure(proofs: Sequence[Proof]) -> tuple[Proof, ...]:

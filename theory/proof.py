@@ -5,8 +5,9 @@ A `Step` has premises (facts), a rule that turns them into hypotheses, and a con
   2. each sharper conclusion (a constant a few per cent smaller, term by term) is refuted by a counterexample;
   3. each premise is needed: without it there is a counterexample. So no axiom is cited that is not used, and the
      premises do not contradict each other.
-Counterexamples are exact numbers, verified without the solver. A step may use instances of axioms, definitions, and
-what was concluded before, in this proof or in a proof that it cites; nothing else can be written down.
+Counterexamples are exact numbers, verified without the solver. A step may use instances of axioms, definitions,
+conditions of the theorem, and what was concluded before, in this proof or in a proof that it cites; a proof makes each
+of these facts anew and refuses any other.
 The last conclusion is the theorem: the right side of a `Bound` or an `Inequality`, term by term.
 """
 
@@ -19,12 +20,11 @@ import sympy as sp
 
 from theory.axioms import Fact, axiom, definition
 from theory.bound import Bound
+from theory.genuine import check_cases, check_cited, check_fact, check_left, check_rule, place_of
 from theory.inequality import Inequality
 from theory.relation import Relation, eq, ge, le, mutants, statement, with_terms
 from theory.rules import Direct, Expected, InnerWith, Instance, Integrated, NormOf, ProofError, SquareOf
 from theory.rules_over_steps import (
-    EXHAUSTIVE,
-    FROM_ONE,
     Averaged,
     Induction,
     from_one,
@@ -109,8 +109,10 @@ class Step:
 class Proof:
     """Steps that end at a theorem.
 
-    theorem: the Bound or Inequality; left: the quantity that a Bound's metric names. Raises ProofError for a premise
-    that does not exist or comes later, two steps of one name, or a last conclusion that is not the theorem.
+    theorem: the Bound or Inequality; left: the quantity that a Bound's metric names (theory.metrics), None for an
+    Inequality. Raises ProofError for a premise that does not exist or comes later, a fact that is not what its name
+    says or not of the theorem's place (`theory.genuine`), two steps of one name, or a last conclusion that is not the
+    theorem.
     """
 
     theorem: Bound | Inequality
@@ -122,9 +124,14 @@ class Proof:
     def __post_init__(self) -> None:
         if not self.steps:
             raise ProofError(f"proof of {self.name}: has no steps")
+        check_left(self)
         for step in self.steps:
             for premise in step.premises:
-                if isinstance(premise, str) and premise not in self._facts:
+                if isinstance(premise, Fact):
+                    check_fact(self, premise)
+                elif isinstance(premise, Proof):
+                    check_cited(self, premise)
+                elif premise not in self._facts:
                     known = ", ".join(self._facts) or "none"
                     raise ProofError(
                         f"proof of {self.name}, step {step.name}: premise {premise!r} is not proved before it; "
@@ -132,8 +139,9 @@ class Proof:
                     )
             if step.name in self._facts:
                 raise ProofError(f"proof of {self.name}: two steps are named {step.name}")
-            self._check_cases(step)
+            check_rule(self, step)
             scope = self._scope(step)
+            check_cases(self, step, scope)
             self._facts[step.name] = Fact(step.name, "step", step.conclusion, "", step.words, scope)
         if scope != "every":
             raise ProofError(f"proof of {self.name}: its end holds at {scope} steps only")
@@ -146,6 +154,11 @@ class Proof:
     def name(self) -> str:
         """The name of the theorem."""
         return self.theorem.name
+
+    @property
+    def place(self) -> str:
+        """Where it looks at a step: "x", or "y" under error feedback."""
+        return place_of(self)
 
     @property
     def conclusion(self) -> Relation:
@@ -163,16 +176,6 @@ class Proof:
         if isinstance(premise, Proof):
             return Fact(f"theorem {premise.name}", "theorem", premise.conclusion, "", premise.theorem.title)
         return self._facts[premise]
-
-    def _check_cases(self, step: Step) -> None:
-        """Cases have to exhaust what the symbols can be; steps are counted from 1 under error feedback only."""
-        at_y = "error-feedback" in self.theorem.assumptions
-        allowed = [*EXHAUSTIVE, *(FROM_ONE if at_y else ())]
-        for cases in (step.cases, getattr(step.rule, "cases", ())):
-            if cases not in allowed:
-                raise ProofError(f"proof of {self.name}, step {step.name}: its cases {cases} are not known to be all")
-        if getattr(step.rule, "first", 0) not in ((0, 1) if at_y else (0,)):
-            raise ProofError(f"proof of {self.name}, step {step.name}: its steps are not counted from 0")
 
     def _scope(self, step: Step) -> str:
         """At which steps a conclusion holds."""

@@ -20,8 +20,8 @@ class Relation:
     """left (<= or ==) right, in quantities of theory.symbols; an equality may also be one between vectors.
 
     terms: where the right side has named terms, those, so that each can be made sharper by itself.
-    Raises InputError for foreign symbols, rounded constants, an inequality of vectors and an equality that is
-    not linear in its vectors.
+    Raises InputError for terms that do not add up to the right side, foreign symbols, rounded constants, an inequality
+    of vectors and an equality that is not linear in its vectors.
     """
 
     left: sp.Expr
@@ -36,6 +36,10 @@ class Relation:
             object.__setattr__(self, side, sp.sympify(getattr(self, side)))
         if self.left.atoms(sp.Float) | self.right.atoms(sp.Float):
             raise InputError(f"relation {self}: has a rounded constant; exact numbers only")
+        if self.terms:
+            total = sp.Add(*(term for _, term in self.terms))
+            if total != self.right and sp.expand(total - self.right) != 0:
+                raise InputError(f"relation {self}: its terms add up to {total}")
         vectors = self.vectors
         _check_scalars(self, vectors)
         if vectors:
@@ -106,7 +110,9 @@ def eq(left: sp.Expr, right: sp.Expr) -> Relation:
 def statement(theorem: Bound | Inequality, left: sp.Expr | None = None) -> Relation:
     """What a theorem says: of an `Inequality` its own left side; of a `Bound` the quantity that its metric names."""
     if isinstance(theorem, Inequality):
-        left = theorem.left if left is None else left
+        if left is not None:
+            raise InputError(f"inequality {theorem.name}: left = {left} is given, and it has its own")
+        left = theorem.left
     if left is None:
         raise InputError(f"bound {theorem.name}: its left side is not given; name the quantity it bounds")
     return Relation(left, "<=", sp.Add(*theorem.terms.values()), tuple(theorem.terms.items()))

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 import sympy as sp
 
 from theory.checkers.algebra import sign
+from theory.pairs import INTEGRALS, unlisted
 from theory.proof_quantities import PREFIX, RANDOM
 from theory.relation import Relation, eq, le
 from theory.symbols import symbols
-from theory.vectors import CONSTANT, INSTANCES, VECTOR_SYMBOLS, get_vector, inner_name, norm_name
+from theory.vectors import CONSTANT, CONSTANT_OF_BLOCK, INSTANCES, VECTOR_SYMBOLS, get_vector, inner_name, norm_name
 
 
 class ProofError(ValueError):
@@ -118,7 +119,7 @@ ALONG_SEGMENT = ("segment_dual", "segment_inner")  # quantities that depend on t
 class Integrated:
     """From r(t) <= g(t) for t in [0, 1], g a polynomial in t: the integral of r is at most that of g.
 
-    pointwise -> integral: quantities r and int_0^1 r dt.
+    pointwise -> integral: quantities r and int_0^1 r dt, a pair of theory.pairs.INTEGRALS.
     """
 
     pointwise: str
@@ -127,6 +128,7 @@ class Integrated:
 
     def apply(self, relation: Relation) -> Relation:
         """What the rule makes of one fact."""
+        self.check_names()
         r, whole, t = symbols(f"{self.pointwise} {self.integral} t")
         if relation.left != r or relation.sense != "<=" or not relation.right.is_polynomial(t):
             raise ProofError(f"fact {relation}: is not {self.pointwise} <= a polynomial in t")
@@ -135,11 +137,17 @@ class Integrated:
             raise ProofError(f"fact {relation}: {along[0]} changes along the segment; its integral is not known")
         return le(whole, sp.integrate(relation.right, (t, 0, 1)))
 
+    def check_names(self) -> None:
+        """Refuse (ProofError) what the table of theory.pairs does not have."""
+        if unlisted({self.pointwise: self.integral}, INTEGRALS):
+            raise ProofError(f"integral: {self.integral} is not known to be that of {self.pointwise}")
+
 
 @dataclass(frozen=True)
 class Expected:
-    """Every random quantity by its expectation; only where the relation is affine in them.
+    """Every quantity by its expectation but constants of the run and the step's number; where it is affine in them.
 
+    A quantity of which it is not known that it is random, or that it is not, is refused: it would be left on its path.
     E0 stands for the norm on the path before, for its expectation after; it has to enter affinely too.
     """
 
@@ -149,6 +157,9 @@ class Expected:
         """What the rule makes of one fact."""
         names = {s.name: s for s in relation.difference.free_symbols}
         random = {names[n] for n in RANDOM if n in names}
+        strange = set(names) - {s.name for s in random} - {*CONSTANT, *CONSTANT_OF_BLOCK, "k"}
+        if strange:
+            raise ProofError(f"fact {relation}: nothing says what the expectation of {min(strange)} is")
         check_affine(relation, random | {names[n] for n in ("E0",) if n in names})
         return relation.subs({s: symbols(PREFIX + s.name)[0] for s in random})
 

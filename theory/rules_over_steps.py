@@ -9,20 +9,21 @@ import sympy as sp
 
 from theory.checkers.algebra import is_zero, spot_zero
 from theory.checkers.flatten import Flattener
+from theory.pairs import BEFORE, MEANS, TELESCOPING, VARYING, listed, unlisted
 from theory.relation import Relation
 from theory.rules import ProofError, check_affine
 from theory.symbols import symbols
-from theory.vectors import CONSTANT
+from theory.vectors import CONSTANT, CONSTANT_OF_BLOCK
 
 
 @dataclass(frozen=True)
 class Induction:
     """Over steps: what holds at the first one and is handed on from each to the next holds at every one.
 
-    before: quantity at the step before -> the same at this step; varying: other quantities that differ from step to
-    step; base: keys of the premises that are used at the first step, the others are used at later steps; index: the
-    quantity that counts the steps, from `first`; cases: substitutions that exhaust the later steps, the default is
-    index = first + 1 + i. Constants are the same at every step.
+    before: quantity at the step before -> the same at this step (theory.pairs.BEFORE); varying: other quantities that
+    differ from step to step (VARYING there); base: keys of the premises that are used at the first step, the others are
+    used at later steps; index: the quantity that counts the steps, from `first`; cases: substitutions that exhaust the
+    later steps, the default is index = first + 1 + i. Constants are the same at every step.
     """
 
     before: Mapping[str, str]
@@ -44,15 +45,31 @@ class Induction:
 
     def check(self, relations: Iterable[Relation], conclusion: Relation) -> None:
         """Refuse (ProofError) symbols of which nothing says whether they differ from step to step."""
+        self.check_names()
         now = set(self.before.values())
-        known = {*self.before, *now, *self.varying, self.index, *CONSTANT}
+        fixed = {*CONSTANT, *(CONSTANT_OF_BLOCK if self.index == "j" else ())}
+        known = {*self.before, *now, *self.varying, self.index, *fixed}
         for relation in relations:
             strange = {s.name for s in relation.difference.free_symbols} - known
             if strange:
                 raise ProofError(f"fact {relation}: {min(strange)} is neither constant nor said to vary")
-        strange = {s.name for s in conclusion.difference.free_symbols} - {*now, self.index, *CONSTANT}
+        strange = {s.name for s in conclusion.difference.free_symbols} - {*now, self.index, *fixed}
         if strange:
             raise ProofError(f"conclusion {conclusion}: {min(strange)} may not occur in what is handed on")
+
+    def check_names(self) -> None:
+        """Refuse (ProofError) what the tables of theory.pairs do not have."""
+        found = unlisted(self.before, {before: now for before, (now, _, _) in BEFORE.items()})
+        if found or not self.before:
+            raise ProofError(f"induction: {found or 'nothing'} is not one of the quantities of the step before")
+        for before in self.before:
+            _, index, axioms = BEFORE[before]
+            if (self.index, self.axioms) != (index, axioms):
+                on = listed(axioms) or "nothing"
+                raise ProofError(f"induction: {before} is counted by {index} and rests on {on}")
+        for name in self.varying:
+            if VARYING.get(name) != self.index:
+                raise ProofError(f"induction: {name} is not known to vary with {self.index}")
 
     def previous(self, conclusion: Relation) -> Relation:
         """The conclusion at the step before."""
@@ -64,11 +81,6 @@ class Induction:
 COUNTED = sp.Symbol("i", integer=True, nonnegative=True)
 SUMMED = sp.Symbol("n_", integer=True, nonnegative=True)
 COUNTED_TOO = sp.Symbol("j_", integer=True, nonnegative=True)
-
-
-# What exhausts the values of symbols; a step may use no other cases. Those from k = 1 on are for error feedback.
-EXHAUSTIVE: list[tuple[Mapping[sp.Symbol, sp.Expr], ...]] = [(), ({},)]
-FROM_ONE: list[tuple[Mapping[sp.Symbol, sp.Expr], ...]] = []
 
 
 def split() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
@@ -101,18 +113,21 @@ def split_all() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
     return {tau: k + COUNTED}, {k: tau + COUNTED + 1}
 
 
-EXHAUSTIVE += [split(), split_sum(), split_all(), split_run()]
-FROM_ONE += [from_one()]
+RUNS = (split_all(), split_run())  # what exhausts all steps, all runs; theory.genuine says where the others are allowed
+
+
+# a constant step size is part of the method "sgd" in its three forms, and an assumption of its own elsewhere
+AVERAGES = tuple((method, "finite-sum") for method in ("constant-step", "block-sgd", "pipedream", "delayed-gd"))
 
 
 @dataclass(frozen=True)
 class Averaged:
     """(1/K) times the sum over K steps k = first, first + 1, ... of a relation that holds at each.
 
-    means: quantity of a step -> quantity that is its average; telescoping: (now, next, at the first step, after the
-    last); sums: g(k) -> closed form G(K) of sum_{i<K} g(first + i), checked here: G(0) = 0 and
-    G(K+1) - G(K) = g(first + K) identically; cases: substitutions that exhaust the symbols, for that check.
-    Coefficients may not depend on k: the step size and alpha are constant.
+    means: quantity of a step -> quantity that is its average (theory.pairs.MEANS); telescoping: (now, next, at the
+    first step, after the last) (TELESCOPING there); sums: g(k) -> closed form G(K) of sum_{i<K} g(first + i), checked
+    here: G(0) = 0 and G(K+1) - G(K) = g(first + K) identically; cases: substitutions that exhaust the symbols, for that
+    check. Coefficients may not differ between steps: the step size and alpha are constant.
     """
 
     means: Mapping[str, str]
@@ -124,6 +139,7 @@ class Averaged:
 
     def apply(self, relation: Relation) -> Relation:
         """What the rule makes of one fact."""
+        self.check_names()
         k, K = symbols("k K")
         averages = {symbols(a)[0]: symbols(b)[0] for a, b in self.means.items()}
         pairs = [symbols(" ".join(names)) for names in self.telescoping]
@@ -132,7 +148,7 @@ class Averaged:
         rest, result = sp.expand(relation.difference), sp.Integer(0)
         slopes = {v: rest.coeff(v) for v in varying}
         for v, slope in slopes.items():
-            if slope.has(k):
+            if {s.name for s in slope.free_symbols} - set(CONSTANT):
                 raise ProofError(f"fact {relation}: the coefficient of {v} changes with k")
             rest = sp.expand(rest - slope * v)
         for v, mean in averages.items():
@@ -149,6 +165,17 @@ class Averaged:
         if strange:
             raise ProofError(f"fact {relation}: nothing says what {min(strange)} adds up to")
         return Relation(result + self._rest(relation, rest) / K, relation.sense, sp.Integer(0))
+
+    def check_names(self) -> None:
+        """Refuse (ProofError) what the tables of theory.pairs do not have."""
+        found = unlisted(self.means, MEANS)
+        if found:
+            raise ProofError(f"average: {found} is not a quantity and its average")
+        for names in self.telescoping:
+            if names not in TELESCOPING:
+                raise ProofError(f"average: {', '.join(names)} are not known to telescope")
+        if self.axioms not in AVERAGES:
+            raise ProofError(f"average: rests on one of {listed(AVERAGES)}, not on {listed(self.axioms) or 'nothing'}")
 
     def _rest(self, relation: Relation, rest: sp.Expr) -> sp.Expr:
         """Sum over k of what does not vary but for k."""

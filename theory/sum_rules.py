@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import sympy as sp
 
+from theory.pairs import WHOLES, unlisted
 from theory.relation import Relation
 from theory.rules import Direct, ProofError, check_affine
 from theory.sgd_quantities import BLOCKWISE
@@ -17,8 +18,8 @@ from theory.symbols import symbols
 class Summed(Direct):
     """The sum over the S blocks of a relation that holds in each.
 
-    wholes: quantity of a block -> the quantity that is its sum over the blocks; what is the same in every block counts
-    S times. Coefficients may not differ between blocks.
+    wholes: quantity of a block -> the quantity that is its sum over the blocks (theory.pairs.WHOLES); what is the same
+    in every block counts S times. Coefficients may not differ between blocks, as the length j of a window does.
     """
 
     wholes: Mapping[str, str] = field(default_factory=dict)
@@ -26,6 +27,7 @@ class Summed(Direct):
 
     def apply(self, relation: Relation) -> Relation:
         """What the rule makes of one fact."""
+        self.check_names()
         parts = {symbols(block)[0]: symbols(whole)[0] for block, whole in self.wholes.items()}
         check_affine(relation, set(parts))
         rest, total = sp.expand(relation.difference), sp.Integer(0)
@@ -33,8 +35,14 @@ class Summed(Direct):
             slope = rest.coeff(block)
             total += slope * whole
             rest = sp.expand(rest - slope * block)
-        strange = {s.name.removeprefix("E_") for s in (rest + total).free_symbols} & BLOCKWISE
+        strange = {s.name.removeprefix("E_") for s in (rest + total).free_symbols} & (BLOCKWISE | {"j", "j_before"})
         if strange:
             raise ProofError(f"fact {relation}: nothing says what {min(strange)} adds up to over the blocks")
         (stages,) = symbols("S")
         return Relation(total + stages * rest, relation.sense, sp.Integer(0))
+
+    def check_names(self) -> None:
+        """Refuse (ProofError) what the table of theory.pairs does not have."""
+        found = unlisted(self.wholes, WHOLES)
+        if found:
+            raise ProofError(f"sum over the blocks: {found} is not a quantity and its sum")

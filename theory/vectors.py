@@ -105,7 +105,11 @@ INSTANCES: dict[str, tuple[str, dict[str, str]]] = {
     "direction before": ("every", {"direction_norm": "direction_norm_before"}),  # of y, whose steps count from 1
     "walk back to the gradient": ("every", {"walk_norm": "gap_norm", "j": "age"}),
 }
-# the same at every step of a run
+# where an instance is one only under an assumption, or only at one place
+INSTANCE_OF = {"direction before": "error-feedback"}
+INSTANCE_PLACE = {"direction before": "y", "walk back to the gradient": "x", "an old step": "x"}
+# the same at every step of a run; and, for one block, at every step of its window
+CONSTANT_OF_BLOCK: list[str] = []
 CONSTANT = "eta alpha tau K L sigma rho r_lo r_hi longest_step E0 Delta0 Delta1 f_star".split()
 
 VECTORS: dict[str, Vector] = {vector.name: vector for vector in _ALL}

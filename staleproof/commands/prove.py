@@ -116,7 +116,10 @@ def proof_text(result: ProofResult, steps: bool) -> str:
     lines[-1] += f", {count(len(result.steps), 'step')}"
     if result.rests_on:
         lines[-1] += f", resting on {', '.join(result.rests_on)}"
-    for title, uses in (("assumes", result.ledger.assumptions), ("uses", result.ledger.mathematics)):
+    book = result.ledger
+    for title, uses in (("assumes", book.assumptions), ("requires", book.conditions), ("uses", book.mathematics)):
+        if title == "requires" and not uses:
+            continue
         width = max(map(len, uses), default=0)
         lines.append(f"  {title}")
         lines += [f"    {name:<{width}}  {places[0]}{_more(places)}" for name, places in uses.items()]

@@ -50,6 +50,12 @@ def test_text_has_the_ledger_and_the_steps(capsys: pytest.CaptureFixture[str]) -
         assert words in out
 
 
+def test_conditions_that_a_proof_uses_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("z3", reason="the extra proofs is not installed")
+    assert main(["prove", "rpd-c"]) == 0
+    assert "  requires\n    L**2*delta_max**2*gamma**2/S + L*gamma <= 1  rpd-c/theorem\n" in capsys.readouterr().out
+
+
 def test_list(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prove", "--list", "--json"]) == 0
     assert list(json.loads(capsys.readouterr().out)["proofs"]) == list(proofs.PROOFS)

@@ -112,10 +112,11 @@ def test_a_wrong_constant_in_the_descent_is_refuted():
 def test_summing_over_blocks_refuses_what_differs_between_them():
     block, whole, j, delay = symbols("block_apart_square apart_square j block_delay")
     rule = Summed(wholes={"block_apart_square": "apart_square"})
-    (S,) = symbols("S")
-    assert rule.apply(le(block, j)).difference == whole - S * j
-    with pytest.raises(ProofError, match="nothing says what block_delay adds up to over the blocks"):
-        rule.apply(le(block, delay))
+    S, longest = symbols("S delta_max")
+    assert rule.apply(le(block, longest)).difference == whole - S * longest
+    for differs in (j, delay):  # the windows of two blocks need not be of one length
+        with pytest.raises(ProofError, match=f"nothing says what {differs} adds up to over the blocks"):
+            rule.apply(le(block, differs))
     with pytest.raises(ProofError, match="not affine"):
         rule.apply(le(block**2, j))
 

@@ -186,6 +186,6 @@ def test_a_wrong_step_is_seen_on_a_run(random_run):
 def test_the_tables_of_axioms_and_definitions_are_used():
     """No schema and no definition that no proof uses: each would be an open door."""
     used = {fact.key.split(" ")[0] for p in PROOFS.values() for s in p.steps for fact in p.facts(s) if fact.axiom}
-    assert {n for n, (_, _, f) in SCHEMAS.items() if f.__module__.startswith("theory.lmo")} <= used
+    assert {n for n, (_, _, f, _) in SCHEMAS.items() if f.__module__.startswith("theory.lmo")} <= used
     cited = {f.key for p in PROOFS.values() for s in p.steps for f in p.facts(s) if f.kind == "definition"}
     assert {f"definition {name}" for name in DEFINITIONS} <= cited

@@ -72,12 +72,12 @@ def test_the_grid_goes_on_until_the_bound_rises(K):
 
 
 def test_what_falls_all_the_way_is_said_to_fall_to_the_end_of_the_grid():
-    alpha, L, sigma = symbols("alpha L sigma")
+    alpha, L, eta, sigma = symbols("alpha L eta sigma")
     step = dict(title="t", metric="m", assumptions=(), reference="r")
-    toy = Bound(name="toy", terms={"noise": sigma * sp.sqrt(alpha) + L * alpha**2}, **step)
+    toy = Bound(name="toy", terms={"noise": sigma * sp.sqrt(alpha) + L * eta * alpha**2}, **step)
     message = r"it still falls at alpha = [\d.]+e-\d+, the first point of the grid"
     with pytest.raises(InputError, match=message):
-        toy.tune(("alpha",), L=1, sigma=1)
+        toy.tune(("alpha",), L=1, eta=1, sigma=1)
 
 
 def test_the_price_is_there_or_said_to_be_undefined():

@@ -76,19 +76,19 @@ def lower_bound() -> Relation:
     return ge(f_last, f_star)
 
 
-@schema("fixed-delay")
+@schema("fixed-delay", place="x")
 def fixed_delay() -> Relation:
     """The gradient was taken min(k, tau) steps ago."""
     return eq(symbols("age")[0], Min(k, tau))
 
 
-@schema("fixed-delay", "first")
+@schema("fixed-delay", "first", "x")
 def first_gradient() -> Relation:
     """x_{(0-tau)+} = x_0: the first gradient has no delay."""
     return eq(*vectors("grad_taken grad"))
 
 
-@schema("fixed-delay", "later")
+@schema("fixed-delay", "later", "x")
 def taken_one_step_on() -> Relation:
     """Where the gradient is taken moves by an old step, or not at all while k <= tau."""
     return le(*symbols("taken_step_norm stale_step_norm"))
@@ -136,6 +136,7 @@ define(
     "step",
     "the method: z_{k+1} = z_k - eta d_k",
     eq(vectors("step")[0], -eta * vectors("direction")[0]),
+    place="x",
 )
 define("error", "e_k = m_{k+1} - grad f(z_k)", eq(vectors("error")[0], vectors("momentum")[0] - vectors("grad")[0]))
 define(
@@ -161,8 +162,13 @@ define("lag", "w_k = e_k - nu_k", eq(_w, _e - _nu))
 define("lag before", "w_{k-1} = e_{k-1} - nu_{k-1}", eq(_w_before, _e_before - _nu_before), "later")
 define("change", "change of the gradient over step k - 1", eq(vectors("change")[0], _g_before - _g), "later")
 define("bias", "bias of the delay", eq(vectors("bias")[0], _taken - _g))
-define("start", "error of the first momentum", eq(vectors("start")[0], _m_before - _g), "first")
-define("initial gap", "Delta0 = f(x_0) - f_*", eq(symbols("Delta0")[0], symbols("E_f_first")[0] - f_star))
+define("start", "error of the first momentum", eq(vectors("start")[0], _m_before - _g), "first", "x")
+define(
+    "initial gap",
+    "Delta0 = f(x_0) - f_*",
+    eq(symbols("Delta0")[0], symbols("E_f_first")[0] - f_star),
+    place="x",
+)
 
 _s, _s_before = vectors("shifted_error shifted_error_before")
 define("shifted error", "e'_k = m_{k+1} - grad f(x_{(k-tau)+})", eq(_s, _m - _taken))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from sympy import Integer
 
 from theory.axioms import define, schema
@@ -12,6 +14,7 @@ from theory.vectors import vectors
 alpha, eta, tau = symbols("alpha eta tau")
 extra, delta, gap_norm = symbols("extra delta gap_norm")
 FIRST = "first at y"
+_define = partial(define, place="y")
 
 
 @schema("error-feedback")
@@ -41,13 +44,13 @@ def back_to_the_weights() -> Relation:
     return eq(return_gap, -tau * eta * before)
 
 
-@schema("lmo", FIRST)
+@schema("lmo", FIRST, "y")
 def lmo_norm_at_zero() -> Relation:
     """norm(d_0) <= 1."""
     return le(symbols("first_direction_norm")[0], Integer(1))
 
 
-@schema("fixed-delay", FIRST)
+@schema("fixed-delay", FIRST, "y")
 def momentum_of_the_first_gradient() -> Relation:
     """m_1 = (1-alpha) m_0 + alpha (grad f(x_0) + n_0): the first gradient is taken at x_0."""
     before, zero, grad, sample = vectors("momentum_before momentum_zero grad_zero sample_zero")
@@ -68,40 +71,40 @@ def start_at_x() -> Relation:
 
 _noise, _noise_before, _sample, _zero = vectors("noise noise_before sample sample_zero")
 _step, _x_step, _correction = vectors("step x_step correction")
-define("virtual step", "y_{k+1} - y_k, y_k = x_k - C_k", eq(_step, _x_step - _correction))
-define("drift", "delta_k = norm(y_k - x_{(k-tau)+})/eta", eq(delta, gap_norm / eta))
-define(
+_define("virtual step", "y_{k+1} - y_k, y_k = x_k - C_k", eq(_step, _x_step - _correction))
+_define("drift", "delta_k = norm(y_k - x_{(k-tau)+})/eta", eq(delta, gap_norm / eta))
+_define(
     "noise of step 1",
     "nu_1 = (1-alpha) nu_0 + alpha n_1",
     eq(_noise, (1 - alpha) * _noise_before + alpha * _sample),
     FIRST,
 )
-define("noise of step 0", "nu_0 = alpha n_0", eq(_noise_before, alpha * _zero), FIRST)
-define(
+_define("noise of step 0", "nu_0 = alpha n_0", eq(_noise_before, alpha * _zero), FIRST)
+_define(
     "start at x_0",
     "error of the first momentum",
     eq(vectors("start_zero")[0], vectors("momentum_zero")[0] - vectors("grad_zero")[0]),
     FIRST,
 )
-define(
+_define(
     "start change",
     "change of the gradient from y_1 to x_0",
     eq(vectors("start_change")[0], vectors("grad_zero")[0] - vectors("grad")[0]),
     FIRST,
 )
-define(
+_define(
     "return change",
     "change of the gradient from y_k to x_k",
     eq(vectors("return_change")[0], vectors("grad_at_x")[0] - vectors("grad")[0]),
 )
 _weighted, _weighted_before = symbols("delta_mean_weighted delta_mean_weighted_before")
-define(
+_define(
     "weighted drift",
     "alpha sum_{i=1..k} (1-alpha)^{k-i} delta_i, step by step",
     eq(_weighted, (1 - alpha) * _weighted_before + alpha * delta),
 )
-define("no drift at the start", "the sum is empty before it", eq(symbols("E_weighted_start")[0], Integer(0)))
-define(
+_define("no drift at the start", "the sum is empty before it", eq(symbols("E_weighted_start")[0], Integer(0)))
+_define(
     "initial gap at y",
     "Delta1 = f(y_1) - f_*",
     eq(symbols("Delta1")[0], symbols("E_f_first")[0] - symbols("f_star")[0]),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import theory.lmo.axioms  # noqa: F401  (smoothness on a segment, the lower bound)
 import theory.pipedream.axioms_of_windows
 import theory.pipedream.vectors  # noqa: F401  (vectors and definitions)
-from theory.axioms import schema
+from theory.axioms import UNDER, schema
+from theory.errors import InputError
 from theory.pipedream.parts import B, G, L, S, delta_max, gamma, mu, sigma
 from theory.relation import Relation, eq, ge, le
 from theory.symbols import symbols as _q
@@ -108,11 +109,27 @@ def short_window() -> Relation:
     return le(_q("j")[0], delta_max)
 
 
+#: Sum over the windows, what it is a sum of, longest window -> the assumption under which the windows are so long.
+OVERLAPS = {
+    ("window_squares", "update_square", "delta_max"): "block-delay",
+    ("window_squares", "update_square", "tau"): "delayed-gd",
+    ("drift_squares", "expected_square", "delta_max"): "block-delay",
+    ("drift_squares", "expected_square", "age_max"): "pipedream",
+    ("martingale_squares", "martingale_square", "delta_max"): "block-delay",
+}
+
+
 @schema("double-sum")
-def overlap(squares: str, each: str, longest: str = "delta_max") -> Relation:
+def overlap(squares: str, each: str, longest: str) -> Relation:
     """Windows of at most `longest` steps, one after each step: every step is in at most `longest` of them."""
+    if (squares, each, longest) not in OVERLAPS:
+        raise InputError(f"overlap: {squares}, {each}, {longest} are no sum over windows, its summands, their length")
     together, one, length = _q(f"mean_{squares} mean_{each} {longest}")
     return le(together, length * one)
+
+
+UNDER.update({" ".join(("overlap", *names)): assumption for names, assumption in OVERLAPS.items()})
+UNDER["last_steps"] = "block-delay"
 
 
 @schema("pl")

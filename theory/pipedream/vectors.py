@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from theory.axioms import define
 from theory.pipedream.parts import S, gamma, sigma
 from theory.relation import eq
 from theory.symbols import symbols
-from theory.vectors import CONSTANT, INNER, INSTANCES, Vector, register
+from theory.vectors import CONSTANT, CONSTANT_OF_BLOCK, INNER, INSTANCE_OF, INSTANCES, Vector, register
+
+_define = partial(define, place="x")
 
 _grad = register(Vector("sgd_grad", r"\nabla f(x_k)", "gradient at the iterate", None, "grad_square")).symbol
 _taken = register(Vector("sgd_taken", r"\nabla f(z_k)", "gradient where step k looks", None, "taken_square")).symbol
@@ -91,51 +95,53 @@ INSTANCES["means in the window"] = (
     },
 )
 
-define("sgd move", "the method: x_{k+1} = x_k - gamma G_k", eq(_move, -gamma * _update))
-define("sgd change", "difference of the gradients at x_k and z_k", eq(_change, _grad - _taken))
-define("block apart", "block s of z_k lacks the updates in its window", eq(_apart, gamma * _window))
-define("window", "j updates are j - 1 updates and one", eq(_window, _window_before + _block_update), "later")
-define("empty window", "no update", eq(_window, 0 * _block_update), "first")
-define("drift and martingale", "each update is its mean and the rest", eq(_window, _drift + _martingale))
-define("block difference", "j of the rest", eq(_martingale, _martingale_before + _block_difference), "later")
-define("no difference", "nothing", eq(_martingale, 0 * _block_difference), "first")
-define("split", "theta u - v, u the means, v the rest", eq(_split, symbols("theta")[0] * _drift - _martingale))
-define("difference", "G_k minus its mean, grad f(z_k)/S", eq(_difference, _update - _taken / S))
-define("first gap", "Delta0 = E f(x_0) - f_*", eq(symbols("Delta0")[0], symbols("E_f_first")[0] - symbols("f_star")[0]))
+_define("sgd move", "the method: x_{k+1} = x_k - gamma G_k", eq(_move, -gamma * _update))
+_define("sgd change", "difference of the gradients at x_k and z_k", eq(_change, _grad - _taken))
+_define("block apart", "block s of z_k lacks the updates in its window", eq(_apart, gamma * _window))
+_define("window", "j updates are j - 1 updates and one", eq(_window, _window_before + _block_update), "later")
+_define("empty window", "no update", eq(_window, 0 * _block_update), "first")
+_define("drift and martingale", "each update is its mean and the rest", eq(_window, _drift + _martingale))
+_define("block difference", "j of the rest", eq(_martingale, _martingale_before + _block_difference), "later")
+_define("no difference", "nothing", eq(_martingale, 0 * _block_difference), "first")
+_define("split", "theta u - v, u the means, v the rest", eq(_split, symbols("theta")[0] * _drift - _martingale))
+_define("difference", "G_k minus its mean, grad f(z_k)/S", eq(_difference, _update - _taken / S))
+_first, _floor = symbols("E_f_first f_star")
+_define("first gap", "Delta0 = E f(x_0) - f_*", eq(symbols("Delta0")[0], _first - _floor))
 INSTANCES["the largest update"] = ("every", {"E_update_square": "update_most"})
 INSTANCES["one block"] = ("every", {"block_apart_square": "apart_square", "block_window_squares": "window_squares"})
+INSTANCE_OF["one block"] = "delayed-gd"  # where the whole model is as old as a block of it
 INSTANCES["after the last step"] = ("every", {"excess": "excess_last", "k": "K"})
 CONSTANT += [
     name
-    for name in "gamma S G B mu delta_max theta sigma_b M block_age block_delay block_variance block_aged_variance "
-    "aged_variance age_max update_most".split()
+    for name in "gamma S G B mu delta_max theta sigma_b M block_age aged_variance age_max update_most".split()
     if name not in CONSTANT
 ]
-define("excess", "E f(x_k) - f_*", eq(symbols("excess")[0], symbols("E_f_next")[0] - symbols("f_star")[0]), "later")
-define(
+CONSTANT_OF_BLOCK += "block_delay block_variance block_aged_variance".split()
+_define("excess", "E f(x_k) - f_*", eq(symbols("excess")[0], symbols("E_f_next")[0] - symbols("f_star")[0]), "later")
+_define(
     "excess before",
     "E f(x_{k-1}) - f_*",
     eq(symbols("excess_before")[0], symbols("E_f_now")[0] - symbols("f_star")[0]),
     "later",
 )
-define("first excess", "E f(x_0) - f_*", eq(symbols("excess")[0], symbols("Delta0")[0]), "first")
+_define("first excess", "E f(x_0) - f_*", eq(symbols("excess")[0], symbols("Delta0")[0]), "first")
 INSTANCES["one update less"] = ("later", {"E_block_window_norm": "E_block_window_norm_before", "j": "j_before"})
-define("one less", "without the last", eq(symbols("j_before")[0], symbols("j")[0] - 1), "later")
-define("equal split", "theta = 1", eq(symbols("theta")[0], 1 + 0 * S))
-define(
+_define("one less", "without the last", eq(symbols("j_before")[0], symbols("j")[0] - 1), "later")
+_define("equal split", "theta = 1", eq(symbols("theta")[0], 1 + 0 * S))
+_define(
     "aged variance",
     "a_s times sigma_s^2",
     eq(symbols("block_aged_variance")[0], symbols("block_delay")[0] * symbols("block_variance")[0]),
 )
-define(
+_define(
     "block age",
     "sum_s a_s sigma_s^2 = block_age sigma^2",
     eq(symbols("aged_variance")[0], symbols("block_age")[0] * sigma**2),
 )
-define("microbatches", "a step is a microbatch: K = M", eq(symbols("K")[0], symbols("M")[0]))
-define("apart", "z_k lacks the updates in all windows", eq(_whole_apart, gamma * _walk))
-define("walk of updates", "j updates are j - 1 updates and one", eq(_walk, _walk_before + _walk_update), "later")
-define("empty walk", "no update of any window", eq(_walk, 0 * _walk_update), "first")
+_define("microbatches", "a step is a microbatch: K = M", eq(symbols("K")[0], symbols("M")[0]))
+_define("apart", "z_k lacks the updates in all windows", eq(_whole_apart, gamma * _walk))
+_define("walk of updates", "j updates are j - 1 updates and one", eq(_walk, _walk_before + _walk_update), "later")
+_define("empty walk", "no update of any window", eq(_walk, 0 * _walk_update), "first")
 INSTANCES["one update of the walk less"] = (
     "later",
     {"E_walk_window_norm": "E_walk_window_norm_before", "j": "j_before"},

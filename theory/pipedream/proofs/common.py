@@ -5,6 +5,7 @@ from __future__ import annotations
 from sympy import Expr
 
 from theory.axioms import Fact
+from theory.axioms import condition as stated
 from theory.bound import Bound
 from theory.pipedream import steps
 from theory.pipedream.parts import B, G, S, delta_max, gamma, sigma
@@ -24,7 +25,6 @@ from theory.proof import (
     symbols,
     with_terms,
 )
-from theory.relation import Relation
 from theory.sum_rules import Summed
 
 block_apart, block_norm, block_square, block_squares, j = symbols(
@@ -39,8 +39,7 @@ update, gradient, taken = symbols("E_update_square E_gradient_square E_taken_squ
 
 def condition(bound: Bound, index: int = 0) -> Fact:
     """A condition of the theorem as a fact."""
-    relation = bound.conditions[index]
-    return Fact(f"condition {relation}", "condition", Relation(relation.lts, "<=", relation.gts), "", "stated")
+    return stated(bound.conditions[index])
 
 
 def averaged(method: str) -> Averaged:
@@ -87,7 +86,7 @@ WINDOWS = (
     ),
     Step(
         "lemma",
-        ("apart by squares, averaged", axiom("overlap", "window_squares", "update_square")),
+        ("apart by squares, averaged", axiom("overlap", "window_squares", "update_square", "delta_max")),
         statement(steps.WINDOWS_ANY),
     ),
 )

@@ -125,9 +125,9 @@ STEPS = (
         "lemma",
         (
             "apart, averaged",
-            axiom("overlap", "drift_squares", "expected_square"),
+            axiom("overlap", "drift_squares", "expected_square", "delta_max"),
             "square of a mean",
-            axiom("overlap", "martingale_squares", "martingale_square"),
+            axiom("overlap", "martingale_squares", "martingale_square", "delta_max"),
             "difference of a run",
         ),
         statement(steps.WINDOWS_SPLIT),

@@ -1,0 +1,128 @@
+"""What a proof may be made of: facts that the registers make themselves, rules and cases of closed lists, one place.
+
+z_k stands for x_k, or for the virtual iterate y_k under error feedback. A proof speaks of one of the two: "y" where its
+theorem assumes error feedback or it uses a fact about y, "x" elsewhere. It may use facts of its place and those that
+hold at both, and proofs of its place only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+import sympy as sp
+from sympy.core.relational import Relational
+
+from theory.axioms import UNDER, Fact, axiom, condition, definition
+from theory.bound import Bound
+from theory.errors import InputError
+from theory.metrics import METRICS, TUNED
+from theory.rules import Direct, Expected, InnerWith, Instance, Integrated, NormOf, ProofError, SquareOf
+from theory.rules_over_steps import RUNS, Averaged, Induction, from_one, split, split_sum
+from theory.sum_rules import Summed
+from theory.symbols import symbols
+from theory.vectors import INSTANCE_OF, INSTANCE_PLACE
+
+if TYPE_CHECKING:
+    from theory.proof import Proof, Step
+
+Cases = tuple[Mapping[sp.Symbol, sp.Expr], ...]
+RULES = (Direct, NormOf, InnerWith, SquareOf, Integrated, Expected, Instance, Induction, Averaged, Summed)
+
+
+def place_of(proof: Proof) -> str:
+    """Where it looks: "x" or "y"."""
+    facts = (premise for step in proof.steps for premise in step.premises if isinstance(premise, Fact))
+    return "y" if "error-feedback" in proof.theorem.assumptions or any(f.place == "y" for f in facts) else "x"
+
+
+def check_left(proof: Proof) -> None:
+    """Refuse (ProofError) a left side that is not the theorem's own."""
+    if not isinstance(proof.theorem, Bound):
+        if proof.left is not None:
+            raise ProofError(f"proof of {proof.name}: left = {proof.left} is given, and an inequality has its own")
+        return
+    key = (proof.theorem.metric, proof.place == "y")
+    if key not in METRICS:
+        raise ProofError(f"proof of {proof.name}: its metric {proof.theorem.metric} has no quantity at {proof.place}")
+    if proof.left is None or proof.left != symbols(METRICS[key])[0]:
+        raise ProofError(f"proof of {proof.name}: left = {proof.left} is not its metric, which is {METRICS[key]}")
+
+
+def check_fact(proof: Proof, fact: Fact) -> None:
+    """Refuse (ProofError) a fact that no register makes, or of another place, or of another theorem."""
+    made: Fact | None
+    try:
+        if fact.kind == "axiom":
+            made = axiom(fact.source, *fact.arguments)
+        elif fact.kind == "definition":
+            made = definition(fact.source)
+        elif fact.kind == "condition":
+            made = next((own for own in map(condition, _conditions(proof)) if own == fact), None)
+        else:
+            raise ProofError(f"proof of {proof.name}: fact {fact.key!r} of kind {fact.kind!r} is not one to start from")
+    except (InputError, TypeError) as error:
+        raise ProofError(f"proof of {proof.name}: fact {fact.key!r} cannot be made: {error}") from None
+    if made is None:
+        raise ProofError(f"proof of {proof.name}: {fact.key} is no condition of the theorem")
+    if made != fact:
+        says = f"which is {made.relation}"
+        raise ProofError(f"proof of {proof.name}: fact {fact.key!r} is not what its name says, {says}")
+    if fact.place not in ("", proof.place):
+        raise ProofError(f"proof of {proof.name}: {fact.key} holds at {fact.place}, the theorem is about {proof.place}")
+    needed = UNDER.get(fact.key)
+    if needed is not None and needed not in proof.theorem.assumptions:
+        raise ProofError(f"proof of {proof.name}: {fact.key} holds only where {needed} is assumed")
+    if fact.source == "tuned_step" and fact.arguments != (TUNED.get(getattr(proof.theorem, "metric", "")),):
+        raise ProofError(f"proof of {proof.name}: {fact.key} is not the best step of its metric")
+
+
+def _conditions(proof: Proof) -> tuple[Relational, ...]:
+    return proof.theorem.conditions if isinstance(proof.theorem, Bound) else ()
+
+
+def check_cited(proof: Proof, other: Proof) -> None:
+    """Refuse (ProofError) a proof about another place."""
+    if other.place != proof.place:
+        raise ProofError(f"proof of {proof.name}: {other.name} is about {other.place}, the theorem about {proof.place}")
+
+
+def check_rule(proof: Proof, step: Step) -> None:
+    """Refuse (ProofError) a rule that is none, that rests on other axioms than it says, or of another method."""
+    rule, where = step.rule, f"proof of {proof.name}, step {step.name}"
+    if type(rule) not in RULES:
+        raise ProofError(f"{where}: {type(rule).__name__} is no rule")
+    own = next(f.default for f in fields(rule) if f.name == "axioms")
+    if isinstance(rule, (Averaged, Induction, Integrated, Summed)):
+        rule.check_names()
+    if not isinstance(rule, (Averaged, Induction)) and rule.axioms != own:
+        raise ProofError(f"{where}: its rule rests on {own}, not on {rule.axioms}")
+    if isinstance(rule, Instance):
+        needed = INSTANCE_OF.get(rule.name)
+        if needed is not None and needed not in proof.theorem.assumptions:
+            raise ProofError(f"{where}: {rule.name!r} is an instance only where {needed} is assumed")
+        if INSTANCE_PLACE.get(rule.name, proof.place) != proof.place:
+            raise ProofError(f"{where}: {rule.name!r} is no instance at {proof.place}")
+
+
+def check_cases(proof: Proof, step: Step, scope: str) -> None:
+    """Refuse (ProofError) cases that are not all, and steps that are counted from elsewhere than the place's first."""
+    rule, at_y, where = step.rule, proof.place == "y", f"proof of {proof.name}, step {step.name}"
+    later = [from_one(), split()] if scope == "later" else [from_one()] if at_y else []
+    allowed: dict[str, list[Cases]] = {"step": [({},), *RUNS, *later], "rule": [()]}
+    if isinstance(rule, Averaged):
+        allowed["rule"] = [({},), split_sum()]
+        first = (1,) if at_y and rule.sums else (0, 1) if at_y else (0,)
+    elif isinstance(rule, Induction):
+        if (rule.index, rule.first) == ("k", 0):
+            allowed["rule"].append(split())
+        noise = all(name == "E_noise_square_before" for name in rule.before)  # of samples: from k = 0 at y, too
+        first = (1,) if at_y and not noise and rule.index == "k" else (0,)
+    else:
+        first = (0,)
+    for of, cases in (("step", step.cases), ("rule", getattr(rule, "cases", ()))):
+        if cases not in allowed[of]:
+            raise ProofError(f"{where}: its cases {cases} are not known to be all")
+    if getattr(rule, "first", 0) not in first:
+        raise ProofError(f"{where}: its steps are not counted from {' or '.join(map(str, first))}")

@@ -1,0 +1,29 @@
+"""What the metric of a bound is in proofs: LaTeX of the left side -> the quantity that a proof has to end at.
+
+So a proof cannot bound one quantity and be filed under the metric of another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+_GRAD_AT_X = r"\frac{1}{K} \sum_{k<K} \mathbb{E} \|\nabla f(x_k)\|_*"
+_GRAD_TAKEN = r"\frac{1}{K} \sum_{k<K} \mathbb{E} \|\nabla f(x_{(k-\tau)_+})\|_*"
+
+#: (metric, at the virtual iterate's steps k = 1, ..., K) -> quantity of theory.symbols.
+METRICS: Mapping[tuple[str, bool], str] = MappingProxyType(
+    {
+        (_GRAD_AT_X, False): "E_mean_grad_norm",
+        (_GRAD_TAKEN, False): "E_mean_taken_norm",
+        (r"\frac{1}{K} \sum_{k<K} \mathbb{E} \|m_{k+1}\|_*", False): "E_mean_momentum_norm",
+        (r"\frac{1}{K} \sum_{k=1}^{K} \mathbb{E} \|\nabla f(y_k)\|_*", True): "E_mean_grad_norm",
+        (r"\frac{1}{K} \sum_{k=1}^{K} \mathbb{E} \|\nabla f(x_k)\|_*", True): "E_mean_grad_norm_at_x",
+        (r"\frac{1}{K} \sum_{k<K} \mathbb{E} \|\nabla f(x_k)\|^2", False): "mean_grad_square",
+        (r"\frac{1}{M} \sum_{m<M} \mathbb{E} \|\nabla f(y_m)\|^2", False): "mean_grad_square",
+        (r"\min_{k<K} \|\nabla f(x_k)\|^2", False): "least_square",
+        (r"\mathbb{E} f(x_K) - f_*", False): "excess_last",
+    }
+)
+#: Metric -> c of the schema `tuned_step`: the step size is the minimiser of the bound on that metric, and of no other.
+TUNED: Mapping[str, int] = MappingProxyType({_GRAD_AT_X: 2, _GRAD_TAKEN: 1})
