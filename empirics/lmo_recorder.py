@@ -85,6 +85,8 @@ class LMORecorder:
         self._before: dict[str, float] = {}
         self._sums = {"lag": 0.0, "delay": 0.0, "shifted": 0.0, "weighted": 0.0}
         self._read_before: tuple[Weights, Weights] | None = None
+        self._steps: list[float] = []  # their norms, the oldest that the next step asks for first
+        self._points: list[Weights] = []  # x_k and those before it, newest first
 
     @property
     def complete(self) -> bool:
@@ -118,6 +120,7 @@ class LMORecorder:
                 self._push({"k": float(k)}, vectors)
             self._previous = update if (k + 1) % self.every == 0 else None
             return
+        self._points = [x, *self._points][: 2 * self.tau + 3]
         if k == 0:
             self._begin(x, gradient)
         if self.every > 1 and not sampled:
@@ -133,6 +136,7 @@ class LMORecorder:
             self._noise = nu
         if corrected and k == 0:
             self._first_virtual(x, z_next, at_read)
+            self.once["first_direction_norm"] = self._one(update, False) / self.eta
             self._previous = update
             return
         f_next, at_next = self._at(z_next)
@@ -144,7 +148,7 @@ class LMORecorder:
             vectors |= {"x": x, "at_x": self._at(x)[1]}
         if self._read_before is not None:
             vectors |= {"read_before": self._read_before[0], "taken_before": self._read_before[1]}
-        self._push({"k": float(k), "f_now": f_now, "f_next": f_next}, vectors)
+        self._push({"k": float(k), "f_now": f_now, "f_next": f_next, "age": self._age(k, read)}, vectors)
         self._read_before = (read, at_read) if self.shifted and self.every == 1 else None
         self._previous = update if self.every == 1 else None
 
@@ -157,6 +161,14 @@ class LMORecorder:
         f, g = self.objective(weights)
         self._known = [*self._known, (weights, f, g)][-(2 * self.tau + 3) :]
         return f, g
+
+    def _age(self, k: int, read: Weights) -> float:
+        """How many steps ago `read` were the weights, by looking; NaN if they have not been, or long ago."""
+        steps = range(len(self._points))
+        for a in sorted(steps, key=lambda a: abs(a - min(k, self.tau))):  # of equal points the expected one
+            if all(torch.equal(self._points[a][name], value) for name, value in read.items()):
+                return float(a)
+        return math.nan
 
     def _virtual(self, x: Weights) -> Weights:
         assert self.feedback is not None
@@ -233,6 +245,8 @@ class LMORecorder:
             "segment_dual": segment,
         }
         primals: dict[str, Any] = {"step_norm": step, "gap_norm": difference(v["read"], v["z"])}
+        if self.feedback is None:
+            primals["walk_norm"] = difference(v["z_next"], v["read"])  # age + 1 steps
         numbers = {
             "inner_grad": [-value / self.eta for value in self._inner(g, step)],
             "inner_momentum": [-value / self.eta for value in self._inner(m, step)],
@@ -268,6 +282,8 @@ class LMORecorder:
         row["delta"] = row["gap_norm"] / self.eta
         if self.objective is None:
             return
+        if self.feedback is None:
+            row |= {"j": row["age"] + 1, "walk_norm_before": row["gap_norm"]}
         row["segment_mean"] = row["f_next"] - row["f_now"] + self.eta * row["inner_grad"]
         if self.every > 1:
             return
@@ -284,6 +300,9 @@ class LMORecorder:
             if old in last:
                 row[new] = last[old]
         first = not last
+        if not first:
+            row["stale_step_norm"] = self._steps[0]
+        self._steps = [*self._steps, row["step_norm"]][-(self.tau + 1) :]
         sums["lag"] = 0.0 if first else b * (sums["lag"] + row["grad_change"])
         sums["delay"] = b * sums["delay"] + a * row["delay_bias"]
         start = b ** (k + 1) * self.once["E0"] + b**k * self.once.get("start_change", 0.0)

@@ -45,6 +45,7 @@ class Rows:
     totals: dict[str, Total] = field(default_factory=dict)
     kept: list[dict[str, float]] = field(default_factory=list)
     seen: int = 0
+    last: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.capacity < 2:
@@ -60,7 +61,7 @@ class Rows:
                 self.stride *= 2
             if self.seen % self.stride == 0:
                 self.kept.append(row)
-        self.seen += 1
+        self.seen, self.last = self.seen + 1, row
 
     def column(self, name: str) -> np.ndarray:
         """What is kept of one quantity, in the order of the run."""
