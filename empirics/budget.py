@@ -271,7 +271,8 @@ class _Run:
             ("trajectory constants", editions["trajectory"]["value"], "the theorem, these constants in it"),
             ("worst-case constants", editions["worst-case"]["value"], "the theorem, constants that hold everywhere"),
         ]
-        out, before = [], None
+        out: list[dict[str, Any]] = []
+        before: float | None = None
         for name, value, how in levels:
             added = None if value is None or before is None else value - before
             out.append({"level": name, "value": value, "added": added, "how": how})

@@ -140,7 +140,7 @@ class Used:
         u = self.utilisation
         worst = int(self.steps[u.argmax()]) if u.size > 1 else None
         relation = self.fact.relation
-        out = {
+        out: dict[str, Any] = {
             "name": self.fact.name,
             "place": self.fact.place,
             "statement": f"{relation.left} {'==' if self.equality else '<='} {relation.right}",
@@ -149,8 +149,7 @@ class Used:
             "violations": self.violations,
             "worst_step": worst,
         }
-        of = {"min": u.min, "median": lambda: np.median(u), "max": u.max}
-        out |= {name: float(value()) if u.size else None for name, value in of.items()}
+        out |= {"min": float(u.min()), "median": float(np.median(u)), "max": float(u.max())}
         return out | ({"at": self.steps.tolist(), "utilisation": u.tolist()} if series else {})
 
 
