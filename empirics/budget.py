@@ -32,15 +32,6 @@ from theory.lmo.inexact import INEXACT
 from theory.proofs import PROOFS
 from theory.registry import get_bound
 
-#: A distance below this share of a step is cancellation: the ratio of two of them is no smoothness.
-LEAST_DISTANCE = 1e-6
-#: (gradient's change, distance) of each use of smoothness.
-SMOOTHNESS = (
-    ("segment_dual", "step_norm"),
-    ("delay_bias", "gap_norm"),
-    ("taken_change", "taken_step_norm"),
-    ("return_change", "return_gap_norm"),
-)
 OWN = {
     "delayed-lmo": "grad_norm",
     "delayed-lmo-finite": "grad_norm",
@@ -99,6 +90,7 @@ def budget(
     used = [(fact, use(fact, values, scales)) for fact in facts_of(PROOFS[theorem])]
     return head | {
         "steps": run.K,
+        "stride": recorder.rows.stride,
         "constants": run.described(),
         "inequalities": [u.summary(kind, series) for _, u in used if u is not None],
         "not_recorded": [fact.place for fact, u in used if u is None],
@@ -110,11 +102,13 @@ def budget(
 
 
 def _lost(recorder: LMORecorder) -> int | None:
-    """The first step whose objective or norms are not finite."""
-    for row in recorder.rows.kept:
-        if not all(math.isfinite(row[name]) for name in ("f_now", "f_next", "grad_norm", "momentum_norm", "step_norm")):
-            return int(row["k"])
-    return None
+    """A step whose objective or norms are not finite, the first that was kept; None if there is none."""
+    names = ("f_now", "f_next", "grad_norm", "momentum_norm", "step_norm")
+    totals = recorder.rows.totals
+    if all(math.isfinite(totals[name].low) and math.isfinite(totals[name].high) for name in names):
+        return None
+    rows = [*recorder.rows.kept, recorder.rows.last]
+    return next((int(r["k"]) for r in rows if not all(math.isfinite(r[n]) for n in names)), recorder.steps - 1)
 
 
 class _Run:
@@ -133,11 +127,10 @@ class _Run:
         self.columns["noise_growth_root"] = np.sqrt(self.columns["noise_growth"])
         mean = recorder.rows.mean
         totals = recorder.rows.totals
-        least = min((m / d for m, d in zip(*self._pair("inner_momentum", "momentum_norm"), strict=True)), default=1.0)
         self.numbers: dict[str, float] = {
             "eta": recorder.eta, "alpha": alpha, "tau": float(tau), "K": float(self.K), "t": 1.0,
             "E0": recorder.once["E0"], "rho": recorder.once["rho"],
-            "r_lo": min(1.0, float(least)), "r_hi": max(1.0, totals["direction_norm"].high),
+            "r_lo": min(1.0, totals["oracle_quality"].low), "r_hi": max(1.0, totals["direction_norm"].high),
             "f_first": f_first, "f_last": f_last, "extra": float(tau - 1),
         }  # fmt: skip
         self.numbers["longest_step"] = recorder.eta * self.numbers["r_hi"]
@@ -148,14 +141,11 @@ class _Run:
                 self.numbers[name] = recorder.once[name]
         if self.first:
             self.numbers["dbar"] = mean("delta")
-        ratios = [float(r.max()) for r in map(self._ratio, SMOOTHNESS, [recorder.eta] * len(SMOOTHNESS)) if r.size]
-        curved = 2 * self.columns["segment_mean"] / self.columns["step_norm"] ** 2
-        along = self.columns["segment_inner"] / self.columns["step_norm"] ** 2
         self.f_scale = max(abs(totals["f_now"].high), abs(totals["f_now"].low), abs(f_last))
         self.grad_scale = max(totals[n].high for n in ("grad_norm", "momentum_norm", "taken_norm", "noise_norm"))
         self.x_scale = recorder.once["x_scale"] + recorder.eta * recorder.steps * self.numbers["r_hi"]
         self.trajectory = {
-            "L": max([*ratios, float(curved.max()), float(along.max()), 0.0]),
+            "L": totals["smoothness_used"].high,
             "sigma": math.sqrt(max(mean("sample_square"), 0.0)),
             "f_star": f_last,
         }
@@ -165,17 +155,6 @@ class _Run:
             **{name: mean(name) for name in ("noise_norm", "return_change")},
         }
         self.f_start = f_first if self.first else recorder.once["f_start"]
-
-    def _pair(self, part: str, whole: str) -> tuple[np.ndarray, np.ndarray]:
-        keep = self.columns[whole] > 0
-        return self.columns[part][keep], self.columns[whole][keep]
-
-    def _ratio(self, names: tuple[str, str], eta: float) -> np.ndarray:
-        if names[0] not in self.columns:
-            return np.empty(0)
-        change, distance = (self.columns[name] for name in names)
-        far = distance > LEAST_DISTANCE * eta
-        return change[far] / distance[far]
 
     def described(self) -> list[dict[str, Any]]:
         """Every constant with how it is known."""

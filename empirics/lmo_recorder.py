@@ -5,6 +5,7 @@ z_k is x_k, or under error feedback the virtual iterate y_k, k >= 1. Per step, i
     with full gradients     f_now f_next, norms of gradient, momentum, e_k, the delay's bias, nu_k, w_k, the gradient's
                             change; inner products with d_k; the same where the gradient was taken; drift
     without them            step_norm direction_norm momentum_norm inner_momentum gap_norm delta, update_drift
+    of each step            smoothness_used: the largest L that a step of the proofs needs here; oracle_quality
     running sums            measured_start measured_lag measured_delay measured_shifted_lag: Lemma C's terms with the
                             norms that the run had in place of L eta
 nu_k and the running sums need every step; with `every` > 1 they are absent. The segment is looked at where t = 1.
@@ -30,6 +31,15 @@ from empirics.recorder import difference
 from empirics.reductions import Rows
 
 Weights = Mapping[str, Tensor]
+#: (gradient's change, distance) of each use of smoothness in the proofs.
+SMOOTHNESS = (
+    ("segment_dual", "step_norm"),
+    ("delay_bias", "gap_norm"),
+    ("taken_change", "taken_step_norm"),
+    ("return_change", "return_gap_norm"),
+)
+#: A distance below this share of a step is cancellation: the ratio of two of them is no smoothness.
+LEAST_DISTANCE = 1e-6
 #: weights -> f and its full gradient there.
 Objective = Callable[[Weights], tuple[float, Weights]]
 BLOCK = 2**17
@@ -285,6 +295,11 @@ class LMORecorder:
         if self.feedback is None:
             row |= {"j": row["age"] + 1, "walk_norm_before": row["gap_norm"]}
         row["segment_mean"] = row["f_next"] - row["f_now"] + self.eta * row["inner_grad"]
+        size = row["step_norm"] ** 2
+        ratios = [row[a] / row[b] for a, b in SMOOTHNESS if row.get(b, 0.0) > LEAST_DISTANCE * self.eta]
+        ratios += [2 * row["segment_mean"] / size, row["segment_inner"] / size] if size else []
+        row["smoothness_used"] = max(ratios, default=0.0)
+        row["oracle_quality"] = row["inner_momentum"] / row["momentum_norm"] if row["momentum_norm"] else 1.0
         if self.every > 1:
             return
         row["noise_frobenius"] = math.sqrt(row["noise_square"])
