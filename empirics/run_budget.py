@@ -10,7 +10,7 @@ The lower bound of f is 0, a cross-entropy. No L is known that holds everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -99,17 +99,31 @@ def budget_of_run(
     series: bool = False,
     on_step: Callable[[int], None] = lambda k: None,
 ) -> tuple[dict[str, Any], OracleResult | None]:
-    """The budget, and the oracle's run where there was one: a theorem that does not apply needs none.
+    """One theorem of `budgets_of_run`."""
+    found, result = budgets_of_run(config, text, [theorem], windows, series, on_step)
+    return found[0], result
+
+
+def budgets_of_run(
+    config: TrainConfig,
+    text: bytes,
+    theorems: Sequence[str],
+    windows: int = 256,
+    series: bool = False,
+    on_step: Callable[[int], None] = lambda k: None,
+) -> tuple[list[dict[str, Any]], OracleResult | None]:
+    """The budget under each theorem, and the oracle's run, made once; None where no theorem is about the run.
 
     Raises InputError for a theorem that cannot be taken apart, or for an objective that is no finite sum.
     """
-    if theorem not in OWN:
-        raise InputError(f"theorem: {theorem!r}; allowed are {', '.join(OWN)}")
+    for theorem in theorems:
+        if theorem not in OWN:
+            raise InputError(f"theorem: {theorem!r}; allowed are {', '.join(OWN)}")
     facts = facts_of_run(config)
-    bound = get_bound(theorem)
-    if why := reasons(bound, facts):
-        head = {"theorem": theorem, "title": bound.title}
-        return head | {"status": "not applicable", "reasons": why}, None
+    why = {theorem: reasons(get_bound(theorem), facts) for theorem in theorems}
+    if all(why.values()):
+        heads = [{"theorem": theorem, "title": get_bound(theorem).title} for theorem in theorems]
+        return [h | {"status": "not applicable", "reasons": why[h["theorem"]]} for h in heads], None
     objective = Objective.make(config, text, windows)
     recorder = recorder_of_run(config, facts, objective.finite)
 
@@ -121,13 +135,13 @@ def budget_of_run(
     recorder.flush()
     facts = replace(facts, skipped=len(result.skipped))
     constants = Constants({"f_star": 0.0}, {"f_star": "lower bound: a cross-entropy is not negative"})
-    found = budget(theorem, recorder, facts, constants, EPS[config.dtype], series)
-    found["objective"] = {
+    about = {
         "windows": objective.windows,
         "of": objective.of,
         "what": "all training windows" if objective.whole else "evenly spaced training windows, not all of them",
     }
-    return found, result
+    found = [budget(theorem, recorder, facts, constants, EPS[config.dtype], series) for theorem in theorems]
+    return [b | ({"objective": about} if b["status"] == "complete" else {}) for b in found], result
 
 
 def recorder_of_run(

@@ -22,7 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("run_folder", metavar="RUN", help="folder of a run of staleproof train --out DIR, optimizer lmo")
     add("--theorem", default="delayed-lmo", metavar="NAME", help="delayed-lmo (default), delayed-lmo-shifted, "
-        "delayed-lmo-momentum, delayed-lmo-finite, delayed-lmo-inexact..., error-feedback...")  # fmt: skip
+        "delayed-lmo-momentum, delayed-lmo-finite, delayed-lmo-inexact..., error-feedback...; all: every one that is "
+        "about the run")  # fmt: skip
     add(
         "--windows",
         type=integer(1, 100_000),
@@ -37,7 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run again, measure and print."""
-    from empirics.run_budget import budget_of_run
+    from empirics.budget import OWN
+    from empirics.run_budget import budgets_of_run
     from pipeline import record
     from pipeline.data.corpus import load_corpus
     from pipeline.options import config_of
@@ -50,38 +52,50 @@ def run(args: argparse.Namespace) -> int:
         then = summary["corpus"]["sha256"]
         raise InputError(f"run: the sha256 of its text was {then[:12]}..., now it is {corpus.sha256[:12]}...")
     progress = Progress("budget")
-    found, again = budget_of_run(
+    names = list(OWN) if args.theorem == "all" else [args.theorem]
+    budgets, again = budgets_of_run(
         config,
         corpus.text,
-        args.theorem,
+        names,
         args.windows,
         args.series,
         lambda k: progress(k / config.steps, f"step {k}/{config.steps}"),
     )
-    found = {"run": args.run_folder, **found}
+    if (where := record.divergence(_floats(summary))) is not None:
+        budgets = [_diverged(b, where) for b in budgets]
+    head: dict[str, Any] = {"run": args.run_folder}
     if again is not None:
         progress.finish(f"{config.steps} steps")
-        theirs = summary["losses"]
-        gap = max(_gap(a, b) for a, b in zip(theirs, again.losses, strict=True))
-        found |= {"largest_loss_difference": gap, "reordered": config.sums_reordered}
-    if found["status"] == "complete" and (where := record.divergence(_floats(summary))) is not None:
-        found = {k: found[k] for k in ("run", "theorem", "title", "largest_loss_difference")}
-        found |= {"status": "diverged", "reasons": [f"the loss is not finite {where}"]}
-    emit_json(found) if args.json else emit(describe(found))
-    if found["status"] == "not applicable":
-        note(f"staleproof budget: theorem: {args.theorem} is not about this run; {found['reasons'][0]}")
+        pairs = zip(summary["losses"], again.losses, strict=True)
+        head |= {"largest_loss_difference": max(_gap(a, b) for a, b in pairs), "reordered": config.sums_reordered}
+    about = [b for b in budgets if b["status"] != "not applicable"]
+    shown = about if args.theorem == "all" and about else budgets
+    if args.json:
+        emit_json(head | ({"theorems": budgets} if args.theorem == "all" else budgets[0]))
+    else:
+        emit("\n\n".join(map(describe, shown)))
+    if not about:
+        note(f"staleproof budget: theorem: {args.theorem} is not about this run; {budgets[0]['reasons'][0]}")
         return EXIT_BAD_INPUT
-    if found["status"] == "diverged":
-        note(f"staleproof budget: the run diverged: {found['reasons'][0]}")
+    if lost := [b["reasons"][0] for b in about if b["status"] == "diverged"]:
+        note(f"staleproof budget: the run diverged: {lost[0]}")
         return EXIT_RUN_FAILED
-    broken = [i["place"] for i in found["inequalities"] if i["violations"]]
+    broken = [i["place"] for b in about for i in b["inequalities"] if i["violations"]]
     for place in broken[:6]:
         note(f"staleproof budget: claim failed: {place} does not hold at every step")
     allowed = record.REORDERED * max(map(abs, again.losses)) if config.sums_reordered and again else 0.0
-    if found["largest_loss_difference"] > allowed:
-        note(f"staleproof budget: claim failed: losses differ from the run's by {found['largest_loss_difference']:g}")
+    if head["largest_loss_difference"] > allowed:
+        note(f"staleproof budget: claim failed: losses differ from the run's by {head['largest_loss_difference']:g}")
         return EXIT_CLAIM_FAILED
     return EXIT_CLAIM_FAILED if broken else EXIT_HOLDS
+
+
+def _diverged(found: dict[str, Any], where: str) -> dict[str, Any]:
+    """The budget of a run whose own loss has stopped being finite: none."""
+    if found["status"] != "complete":
+        return found
+    kept = {name: found[name] for name in ("theorem", "title")}
+    return kept | {"status": "diverged", "reasons": [f"the loss is not finite {where}"]}
 
 
 def _read(folder: str) -> tuple[dict[str, Any], dict[str, Any]]:

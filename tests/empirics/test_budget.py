@@ -16,6 +16,7 @@ from empirics.errors import InputError
 from empirics.least_squares_run import record_run, recorder_of
 from empirics.pathwise import ROUND_OFF, Setting, inequalities_of, realised, record, utilisation
 from empirics.problems.matrix_least_squares import MatrixLeastSquares, random_problem
+from empirics.reductions import Rows
 from theory.assumptions import ASSUMPTIONS
 from theory.registry import get_bound
 
@@ -192,6 +193,19 @@ def test_a_run_that_diverged_has_no_average():
     assert over["measured"]["value"] == pytest.approx(np.mean([b["waterfall"][0]["value"] for b in good]))
     with pytest.raises(InputError, match="at least 2"):
         average_over_runs([good[0], found])
+
+
+def test_a_long_run_is_looked_at_evenly_and_summed_whole():
+    problem, setting = random_problem(2, 3), Setting("run", 1, 0.05, 0.3, 100, 0.3)
+    noise = problem.noise(0.3, 100, 0)
+    few = recorder_of(problem, setting)
+    few.rows = Rows(10)
+    whole = budget("delayed-lmo", record_run(problem, setting, noise), facts(setting))
+    thin = budget("delayed-lmo", record_run(problem, setting, noise, recorder=few), facts(setting))
+    assert (whole["stride"], thin["stride"], thin["steps"]) == (1, 16, 100)
+    for mine, theirs in zip(thin["waterfall"], whole["waterfall"], strict=True):
+        assert mine["value"] == (None if theirs["value"] is None else pytest.approx(theirs["value"], rel=1e-12))
+    assert [c["value"] for c in thin["constants"]] == pytest.approx([c["value"] for c in whole["constants"]])
 
 
 def test_bad_input():

@@ -70,6 +70,18 @@ def test_in_words(trained, capsys):
 
 
 @pytest.mark.processes
+def test_every_theorem_that_is_about_the_run(trained, capsys):
+    code, out, _ = output(capsys, str(trained), "--windows", "4", "--theorem", "all", "--json")
+    status = {b["theorem"]: b["status"] for b in json.loads(out)["theorems"]}
+    assert code == 0 and status["delayed-lmo-inexact-shifted"] == "complete"
+    assert {name for name, s in status.items() if s == "not applicable"} == {
+        "error-feedback", "error-feedback-at-x", "error-feedback-any-delay"
+    }  # fmt: skip
+    words = output(capsys, str(trained), "--windows", "4", "--theorem", "all")[1]
+    assert words.count("waterfall") == 7 and "not applicable" not in words
+
+
+@pytest.mark.processes
 def test_a_theorem_that_is_not_about_the_run(trained, changed, capsys):
     code, out, err = output(capsys, str(trained), "--theorem", "error-feedback", "--json")
     found = json.loads(out)
