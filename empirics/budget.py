@@ -144,8 +144,10 @@ class _Run:
         self.f_scale = max(abs(totals["f_now"].high), abs(totals["f_now"].low), abs(f_last))
         self.grad_scale = max(totals[n].high for n in ("grad_norm", "momentum_norm", "taken_norm", "noise_norm"))
         self.x_scale = recorder.once["x_scale"] + recorder.eta * recorder.steps * self.numbers["r_hi"]
+        once = recorder.once
+        at_start = [once["start_change"] / once["start_gap_norm"]] if once.get("start_gap_norm", 0.0) > 0 else []
         self.trajectory = {
-            "L": totals["smoothness_used"].high,
+            "L": max(totals["smoothness_used"].high, *at_start, 0.0),
             "sigma": math.sqrt(max(mean("sample_square"), 0.0)),
             "f_star": f_last,
         }

@@ -173,12 +173,12 @@ class LMORecorder:
         return f, g
 
     def _age(self, k: int, read: Weights) -> float:
-        """How many steps ago `read` were the weights, by looking; NaN if they have not been, or long ago."""
+        """How many steps ago `read` were the weights, by looking; k + 1, older than any, if they were not lately."""
         steps = range(len(self._points))
         for a in sorted(steps, key=lambda a: abs(a - min(k, self.tau))):  # of equal points the expected one
             if all(torch.equal(self._points[a][name], value) for name, value in read.items()):
                 return float(a)
-        return math.nan
+        return float(k + 1)
 
     def _virtual(self, x: Weights) -> Weights:
         assert self.feedback is not None

@@ -111,6 +111,20 @@ def test_a_missing_correction_is_seen():
     assert np.abs(gap).max() > 1e-3
 
 
+@pytest.mark.mutation
+def test_weights_that_never_were_have_an_age_that_no_step_has():
+    problem, setting = random_problem(2, 3, seed=1), Setting("run", 1, 0.05, 0.3, 6)
+    recorder = recorder_of(problem, setting)
+    observe = recorder.observe
+
+    def moved(k, x, x_next, read, *rest):
+        observe(k, x, x_next, {name: value + 1e-9 * (k == 4) for name, value in read.items()}, *rest)
+
+    recorder.observe = moved
+    record_run(problem, setting, np.zeros((6, 2, 3)), recorder=recorder)
+    assert recorder.rows.column("age").tolist() == [0, 1, 1, 1, 5, 1]
+
+
 def test_every_tenth_step_has_no_noise_and_no_step_before():
     problem, setting = random_problem(4, 5, seed=1), Setting("run", 2, 0.05, 0.3, 31, 0.3)
     noise = problem.noise(0.3, 31, 3)
