@@ -12,6 +12,7 @@ K + 1 updates are made and everything is evaluated at y_k for k = 1..K.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -110,6 +111,44 @@ def record(
 
     x0, m0: start and first momentum, zero by default. Raises InputError for shapes that do not fit.
     """
+    x, y, m, d, taken, start, momentum = [], [], [], [], [], None, None
+    for step in walk(problem, setting, noise, x0, m0):
+        if start is None:
+            start, momentum = step.x, step.momentum_before
+            x, y = [start], [start]
+        taken.append(step.taken)
+        x.append(step.x_next)
+        y.append(step.x_next if setting.correction == "none" else step.virtual())
+        m.append(step.momentum.copy())
+        d.append(lmo_direction(torch.from_numpy(step.momentum), setting.norm).numpy())
+    assert momentum is not None
+    return Path(problem, setting, np.array(x), np.array(y), np.array(m), np.array(d), np.array(taken), noise, momentum)
+
+
+@dataclass(frozen=True)
+class Walked:
+    """Update k as it has just been made: weights before and after, where the gradient was taken, the gradient with its
+    noise, U_k, the momentum before (m_0 only) and after (a view of the optimizer's own); virtual() is y_{k+1}."""
+
+    k: int
+    x: np.ndarray
+    x_next: np.ndarray
+    taken: np.ndarray
+    gradient: np.ndarray
+    update: np.ndarray
+    momentum: np.ndarray
+    momentum_before: np.ndarray | None
+    virtual: Callable[[], np.ndarray]
+
+
+def walk(
+    problem: MatrixLeastSquares,
+    setting: Setting,
+    noise: np.ndarray,
+    x0: np.ndarray | None = None,
+    m0: np.ndarray | None = None,
+) -> Iterator[Walked]:
+    """The run of `record`, one update after the other; nothing of it is kept here."""
     N, shape = setting.updates, problem.shape
     if noise.shape != (N, *shape):
         raise InputError(f"noise: shape {noise.shape}; allowed is {(N, *shape)}")
@@ -118,16 +157,26 @@ def record(
     p = torch.nn.Parameter(torch.from_numpy(start.copy()))
     optimizer, lmo = build([p], setting)
     lmo.state[p]["momentum"] = torch.from_numpy(momentum.copy())
-    x, y, m, d, taken = [start], [start], [], [], []
+    x = start
+    points = {0: start}  # x_k by k, as long as a gradient will be taken there
     for k in range(N):
-        taken.append(p.detach().numpy().copy())
-        p.grad = torch.from_numpy(problem.grad(taken[-1]) + noise[k])
+        taken = p.detach().numpy()
+        at = next((known for known in points.values() if np.array_equal(known, taken)), None)
+        at = taken.copy() if at is None else at
+        gradient = problem.grad(at) + noise[k]
+        p.grad = torch.from_numpy(gradient)
         optimizer.step()
-        x.append(optimizer.newest()[0].detach().numpy().copy())
-        y.append(x[-1] if setting.correction == "none" else optimizer.virtual_parameters()[0].numpy())
-        m.append(lmo.state[p]["momentum"].numpy().copy())
-        d.append(lmo_direction(lmo.state[p]["momentum"], setting.norm).numpy())
-    return Path(problem, setting, np.array(x), np.array(y), np.array(m), np.array(d), np.array(taken), noise, momentum)
+        x_next = optimizer.newest()[0].detach().numpy().copy()
+        base = optimizer.base
+        update = base.history[p][-1].numpy().copy() if isinstance(base, ErrorFeedback) else x_next - x
+
+        def virtual() -> np.ndarray:
+            return np.asarray(optimizer.virtual_parameters()[0].numpy())
+
+        m = lmo.state[p]["momentum"].numpy()
+        yield Walked(k, x, x_next, at, gradient, update, m, momentum if k == 0 else None, virtual)
+        x = points[k + 1] = x_next
+        points.pop(k - setting.tau, None)
 
 
 def discounted(values: np.ndarray, alpha: float, weight: float) -> np.ndarray:

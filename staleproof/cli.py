@@ -28,6 +28,7 @@ COMMANDS: dict[str, str] = {
     "bound": "evaluate or print a convergence bound",
     "prove": "check the proofs of the theorems step by step, and print what they rest on",
     "train": "train a small model with a schedule, an optimizer and a correction",
+    "budget": "how much each inequality of a theorem's proof lost on a finished run, and its bound in three editions",
     "optimizers": "the optimizers: where each comes from, what it moves, what is inexact",
     "estimate": "constants of a problem or of a finished run, with how each is known",
     "report": "redraw the report of a result folder without recomputing",

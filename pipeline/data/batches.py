@@ -69,6 +69,14 @@ class ByteBatches:
         """All fixed training windows: inputs and targets, each (pool, context)."""
         return self._windows(self.pool_starts())
 
+    def training_windows(self, most: int) -> tuple[Tensor, Tensor, int]:
+        """Windows that training draws from, all or ``most`` evenly spaced: inputs, targets, and how many there are."""
+        starts = self.pool_starts() if self.pool else np.arange(self._split - self.context - 1)
+        if len(starts) > most:
+            chosen = starts[np.linspace(0, len(starts) - 1, most).astype(np.int64)]
+            return *self._windows(chosen), len(starts)
+        return *self._windows(starts), len(starts)
+
     def held_out(self, sequences: int) -> tuple[Tensor, Tensor]:
         """``sequences`` evenly spaced windows of the held-out tenth: inputs and targets."""
         starts = np.linspace(self._split, len(self.text) - self.context - 1, sequences).astype(np.int64)

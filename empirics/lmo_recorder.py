@@ -1,0 +1,331 @@
+"""Everything that the proofs about delayed LMO methods speak of, recorded along a run in bounded memory.
+
+z_k is x_k, or under error feedback the virtual iterate y_k, k >= 1. Per step, in the run's own norm, under the names of
+`theory.symbols` and `theory.proof_quantities`:
+    with full gradients     f_now f_next, norms of gradient, momentum, e_k, the delay's bias, nu_k, w_k, the gradient's
+                            change; inner products with d_k; the same where the gradient was taken; drift
+    without them            step_norm direction_norm momentum_norm inner_momentum gap_norm delta, update_drift
+    of each step            smoothness_used: the largest L that a step of the proofs needs here; oracle_quality
+    running sums            measured_start measured_lag measured_delay measured_shifted_lag: Lemma C's terms with the
+                            norms that the run had in place of L eta
+nu_k and the running sums need every step; with `every` > 1 they are absent. The segment is looked at where t = 1.
+
+Vectors wait in a block, so that one call of the singular values serves many steps; a block holds about BLOCK numbers of
+each vector at most, or one step. Gradients are kept at the last 2 tau + 3 points. Cost: benchmarks/empirics.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from empirics.batched_norms import model_norms
+from empirics.errors import InputError
+from empirics.estimators.model_norm import ModelNorm
+from empirics.recorder import difference
+from empirics.reductions import Rows
+
+Weights = Mapping[str, Tensor]
+#: (gradient's change, distance) of each use of smoothness in the proofs.
+SMOOTHNESS = (
+    ("segment_dual", "step_norm"),
+    ("delay_bias", "gap_norm"),
+    ("taken_change", "taken_step_norm"),
+    ("return_change", "return_gap_norm"),
+)
+#: A distance below this share of a step is cancellation: the ratio of two of them is no smoothness.
+LEAST_DISTANCE = 1e-6
+#: weights -> f and its full gradient there.
+Objective = Callable[[Weights], tuple[float, Weights]]
+BLOCK = 2**17
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """Error feedback as x_{k+1} = x_k + U_k + coefficient (U_k - U_{k-lag})."""
+
+    coefficient: float
+    lag: int
+
+    @classmethod
+    def of(cls, tau: int, form: str) -> Feedback:
+        """The method's own coefficient for a delay of tau >= 1 steps."""
+        return cls(float(tau), 1) if form == "extrapolate" else cls(1.0, tau)
+
+
+@dataclass
+class LMORecorder:
+    """See the module.
+
+    norm, eta, alpha: of the run; tau: its delay, to know which gradients are asked for again; feedback: of a corrected
+    run; objective: None records what needs no full gradient; every: steps between two records; shifted: what the
+    theorem at the gradient's own place needs too; start: m_0 (None: 0), or "gradient"; capacity: rows kept as they are.
+    """
+
+    norm: ModelNorm
+    eta: float
+    alpha: float
+    tau: int = 0
+    feedback: Feedback | None = None
+    objective: Objective | None = None
+    every: int = 1
+    shifted: bool = True
+    start: Weights | str | None = None
+    capacity: int = 4096
+    rows: Rows = field(init=False)
+    once: dict[str, float] = field(default_factory=dict)
+    steps: int = 0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.every, bool) or not isinstance(self.every, int) or self.every < 1:
+            raise InputError(f"every: {self.every!r}; allowed is an integer >= 1")
+        if self.eta <= 0 or not 0 < self.alpha <= 1:
+            raise InputError(f"eta, alpha: {self.eta!r}, {self.alpha!r}; allowed are eta > 0 and 0 < alpha <= 1")
+        self.rows = Rows(self.capacity)
+        self._known: list[tuple[Weights, float, Weights]] = []
+        self._block: list[tuple[dict[str, float], dict[str, Weights]]] = []
+        self._updates: list[Weights] = []  # the last `lag` of error feedback
+        self._previous: Weights | None = None  # U_{k-1}
+        self._noise: Weights | None = None
+        self._before: dict[str, float] = {}
+        self._sums = {"lag": 0.0, "delay": 0.0, "shifted": 0.0, "weighted": 0.0}
+        self._read_before: tuple[Weights, Weights] | None = None
+        self._steps: list[float] = []  # their norms, the oldest that the next step asks for first
+        self._points: list[Weights] = []  # x_k and those before it, newest first
+
+    @property
+    def complete(self) -> bool:
+        """Whether every step is recorded, with full gradients."""
+        return self.every == 1 and self.objective is not None
+
+    def __call__(self, state: Any) -> None:
+        """As the observer of the oracle, whose optimizer has to be an LMO."""
+        momentum = {name: state.optimizer.state[p]["momentum"] for name, p in state.parameters.items()}
+        self.observe(state.k, state.x, state.x_next, state.read, state.gradient, state.update, momentum)
+
+    def observe(
+        self, k: int, x: Weights, x_next: Weights, read: Weights, gradient: Weights, update: Weights, momentum: Weights
+    ) -> None:
+        """Step k: weights before and after, those at which the gradient was taken, U_k, m_{k+1}. Nothing is kept that
+        the run overwrites but the momentum, which is copied; the others must be tensors of their own."""
+        self.steps = k + 1
+        corrected = self.feedback is not None
+        z = x if not corrected or k == 0 else self._virtual(x)
+        if corrected:
+            self._updates = [*self._updates[1:], update] if self._updates else [update] * self.feedback.lag  # type: ignore[union-attr]
+        z_next = self._virtual(x_next) if corrected else x_next
+        sampled = k % self.every == 0 and not (corrected and k == 0)
+        vectors: dict[str, Weights] = {}
+        if self.objective is None:
+            if sampled:
+                vectors = {"momentum": {n: m.clone() for n, m in momentum.items()}, "step": update}
+                vectors["gap"] = difference(read, z)
+                if self._previous is not None:
+                    vectors["drift"] = difference(update, self._previous)
+                self._push({"k": float(k)}, vectors)
+            self._previous = update if (k + 1) % self.every == 0 else None
+            return
+        self._points = [x, *self._points][: 2 * self.tau + 3]
+        if k == 0:
+            self._begin(x, gradient)
+        if self.every > 1 and not sampled:
+            return
+        f_now, at_z = self._at(z) if not (corrected and k == 0) else (math.nan, x)
+        _, at_read = self._at(read)
+        m = {name: value.clone() for name, value in momentum.items()}
+        if self.every == 1:
+            n = difference(gradient, at_read)
+            a, old = self.alpha, self._noise
+            nu = {name: a * v if old is None else torch.lerp(old[name], v, a) for name, v in n.items()}
+            vectors |= {"sample": n, "noise": nu} | ({} if old is None else {"noise_before": old})
+            self._noise = nu
+        if corrected and k == 0:
+            self._first_virtual(x, z_next, at_read)
+            self.once["first_direction_norm"] = self._one(update, False) / self.eta
+            self._previous = update
+            return
+        f_next, at_next = self._at(z_next)
+        vectors |= {"z": z, "z_next": z_next, "read": read, "momentum": m}
+        vectors |= {"grad": at_z, "next": at_next, "taken": at_read}
+        if self._previous is not None:
+            vectors["drift"] = difference(update, self._previous)
+        if corrected:
+            vectors |= {"x": x, "at_x": self._at(x)[1]}
+        if self._read_before is not None:
+            vectors |= {"read_before": self._read_before[0], "taken_before": self._read_before[1]}
+        self._push({"k": float(k), "f_now": f_now, "f_next": f_next, "age": self._age(k, read)}, vectors)
+        self._read_before = (read, at_read) if self.shifted and self.every == 1 else None
+        self._previous = update if self.every == 1 else None
+
+    def _at(self, weights: Weights) -> tuple[float, Weights]:
+        """f and its gradient, asked for once at each point."""
+        assert self.objective is not None
+        for known, f, g in self._known:
+            if all(known[name] is value for name, value in weights.items()):
+                return f, g
+        f, g = self.objective(weights)
+        self._known = [*self._known, (weights, f, g)][-(2 * self.tau + 3) :]
+        return f, g
+
+    def _age(self, k: int, read: Weights) -> float:
+        """How many steps ago `read` were the weights, by looking; k + 1, older than any, if they were not lately."""
+        steps = range(len(self._points))
+        for a in sorted(steps, key=lambda a: abs(a - min(k, self.tau))):  # of equal points the expected one
+            if all(torch.equal(self._points[a][name], value) for name, value in read.items()):
+                return float(a)
+        return float(k + 1)
+
+    def _virtual(self, x: Weights) -> Weights:
+        assert self.feedback is not None
+        c = self.feedback.coefficient
+        return {name: value - c * sum(U[name] for U in self._updates) for name, value in x.items()}
+
+    def _one(self, vector: Weights, dual: bool) -> float:
+        return float(model_norms({n: v[None] for n, v in vector.items()}, self.norm.layers, dual)[0])
+
+    def _begin(self, x: Weights, gradient: Weights) -> None:
+        f, at_x = self._at(x)
+        start = gradient if isinstance(self.start, str) else self.start
+        error = at_x if start is None else {name: start[name] - at_x[name] for name in at_x}
+        self.once = {"f_start": f, "E0": self._one(error, True), "rho": self.norm.rho(x)}
+        self.once["x_scale"] = self._one(x, False)
+
+    def _first_virtual(self, x: Weights, y: Weights, at_x: Weights) -> None:
+        """y_1 against x_0, both of which the first step at y speaks of."""
+        _, at_y = self._at(y)
+        self.once["start_gap_norm"] = self._one(difference(x, y), False)
+        self.once["start_change"] = self._one(difference(at_x, at_y), True)
+
+    def _push(self, row: dict[str, float], vectors: dict[str, Weights]) -> None:
+        if self._block and set(self._block[0][1]) != set(vectors):
+            self.flush()
+        self._block.append((row, vectors))
+        numbers = sum(value.numel() for value in vectors["momentum"].values())
+        if len(self._block) * numbers >= BLOCK:
+            self.flush()
+
+    def flush(self) -> None:
+        """Reduce what waits to rows."""
+        if not self._block:
+            return
+        rows, names = [row for row, _ in self._block], list(self._block[0][1])
+        layers = self.norm.layers
+        v = {
+            what: {n: torch.stack([vectors[what][n].detach() for _, vectors in self._block]).double() for n in layers}
+            for what in names
+        }
+        self._block = []
+        duals, primals, numbers = (self._full if self.objective is not None else self._light)(v)
+        for vectors, dual in ((duals, True), (primals, False)):
+            joined = {n: torch.cat([vector[n] for vector in vectors.values()]) for n in layers}
+            found = model_norms(joined, layers, dual).reshape(len(vectors), len(rows)).tolist()
+            numbers |= dict(zip(vectors, found, strict=True))
+        for i, row in enumerate(rows):
+            row |= {name: values[i] for name, values in numbers.items()}
+            self._finish(row)
+            self.rows.add(row)
+
+    def _inner(self, a: Weights, b: Weights) -> list[float]:
+        return sum(((a[n] * b[n]).flatten(1).sum(1) for n in self.norm.layers), torch.zeros(())).tolist()
+
+    def _light(self, v: dict[str, dict[str, Tensor]]) -> tuple[dict[str, Any], dict[str, Any], dict[str, list[float]]]:
+        primals = {"step_norm": v["step"], "gap_norm": v["gap"]} | ({"drift_norm": v["drift"]} if "drift" in v else {})
+        along = [-value / self.eta for value in self._inner(v["momentum"], v["step"])]
+        return {"momentum_norm": v["momentum"]}, primals, {"inner_momentum": along} | self._drift(v, v["step"])
+
+    def _drift(self, v: dict[str, dict[str, Tensor]], step: Weights) -> dict[str, list[float]]:
+        if "drift" not in v:
+            return {}
+        pairs = zip(self._inner(v["drift"], v["drift"]), self._inner(step, step), strict=True)
+        return {"update_drift": [math.sqrt(a / b) if b else math.nan for a, b in pairs]}
+
+    def _full(self, v: dict[str, dict[str, Tensor]]) -> tuple[dict[str, Any], dict[str, Any], dict[str, list[float]]]:
+        g, m, taken = v["grad"], v["momentum"], v["taken"]
+        step, error, segment = difference(v["z_next"], v["z"]), difference(m, g), difference(v["next"], g)
+        duals: dict[str, Any] = {
+            "grad_norm": g,
+            "momentum_norm": m,
+            "error_norm": error,
+            "delay_bias": difference(taken, g),
+            "segment_dual": segment,
+        }
+        primals: dict[str, Any] = {"step_norm": step, "gap_norm": difference(v["read"], v["z"])}
+        if self.feedback is None:
+            primals["walk_norm"] = difference(v["z_next"], v["read"])  # age + 1 steps
+        numbers = {
+            "inner_grad": [-value / self.eta for value in self._inner(g, step)],
+            "inner_momentum": [-value / self.eta for value in self._inner(m, step)],
+            "inner_error": [-value / self.eta for value in self._inner(error, step)],
+            "segment_inner": self._inner(segment, step),
+        }
+        if "noise" in v:
+            nu = v["noise"]
+            duals |= {"noise_norm": nu, "lag_norm": difference(error, nu)}
+            numbers |= {
+                "noise_square": self._inner(nu, nu),
+                "sample_square": self._inner(v["sample"], v["sample"]),
+            }
+            if "noise_before" in v:
+                numbers["inner_noise"] = self._inner(v["noise_before"], v["sample"])
+                numbers["noise_square_before"] = self._inner(v["noise_before"], v["noise_before"])
+        if self.shifted:
+            wrong = difference(m, taken)
+            duals |= {"taken_norm": taken, "shifted_error_norm": wrong}
+            if "noise" in v:
+                duals["shifted_lag_norm"] = difference(wrong, v["noise"])
+            if "read_before" in v:
+                duals["taken_change"] = difference(v["taken_before"], taken)
+                primals["taken_step_norm"] = difference(v["read"], v["read_before"])
+        if "at_x" in v:
+            duals |= {"grad_norm_at_x": v["at_x"], "return_change": difference(v["at_x"], g)}
+            primals["return_gap_norm"] = difference(v["x"], v["z"])
+        return duals, primals, numbers | self._drift(v, step)
+
+    def _finish(self, row: dict[str, float]) -> None:
+        """What follows from numbers alone; the step before is the row before where every step is recorded."""
+        row["direction_norm"] = row["step_norm"] / self.eta
+        row["delta"] = row["gap_norm"] / self.eta
+        if self.objective is None:
+            return
+        if self.feedback is None:
+            row |= {"j": row["age"] + 1, "walk_norm_before": row["gap_norm"]}
+        row["segment_mean"] = row["f_next"] - row["f_now"] + self.eta * row["inner_grad"]
+        size = row["step_norm"] ** 2
+        ratios = [row[a] / row[b] for a, b in SMOOTHNESS if row.get(b, 0.0) > LEAST_DISTANCE * self.eta]
+        ratios += [2 * row["segment_mean"] / size, row["segment_inner"] / size] if size else []
+        row["smoothness_used"] = max(ratios, default=0.0)
+        row["oracle_quality"] = row["inner_momentum"] / row["momentum_norm"] if row["momentum_norm"] else 1.0
+        if self.every > 1:
+            return
+        row["noise_frobenius"] = math.sqrt(row["noise_square"])
+        last, a, b, sums = self._before, self.alpha, 1 - self.alpha, self._sums
+        k = int(row["k"])
+        for new, old in (
+            ("lag_norm_before", "lag_norm"),
+            ("shifted_lag_norm_before", "shifted_lag_norm"),
+            ("grad_change", "segment_dual"),
+            ("step_norm_before", "step_norm"),
+            ("direction_norm_before", "direction_norm"),
+        ):
+            if old in last:
+                row[new] = last[old]
+        first = not last
+        if not first:
+            row["stale_step_norm"] = self._steps[0]
+        self._steps = [*self._steps, row["step_norm"]][-(self.tau + 1) :]
+        sums["lag"] = 0.0 if first else b * (sums["lag"] + row["grad_change"])
+        sums["delay"] = b * sums["delay"] + a * row["delay_bias"]
+        start = b ** (k + 1) * self.once["E0"] + b**k * self.once.get("start_change", 0.0)
+        row["delta_mean_weighted_before"] = sums["weighted"]
+        sums["weighted"] = b * sums["weighted"] + a * row["delta"] * (k > 0)
+        row |= {"measured_start": start, "measured_lag": sums["lag"], "measured_delay": sums["delay"]}
+        row["delta_mean_weighted"] = sums["weighted"]
+        if self.shifted and self.feedback is None:
+            sums["shifted"] = 0.0 if first else b * (sums["shifted"] + row["taken_change"])
+            row["measured_shifted_lag"] = sums["shifted"]
+        self._before = row
