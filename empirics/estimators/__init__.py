@@ -33,6 +33,12 @@ ESTIMATORS: dict[str, Estimator] = {
     "hessian-spectrum": Estimator(
         "lanczos", ("lambda_max",), "residual always; bracket at 99 %", "at most 40 Hessian-vector products"
     ),
+    "spectral-measure": Estimator(
+        "spectral_measure",
+        ("spectral_measure",),
+        "none of its own; over seeds Student, from 2",
+        "one Hessian-vector product a node",
+    ),
     "gradient-noise": Estimator(
         "gradient_noise",
         ("sigma", "noise_norm", "dual_noise"),
