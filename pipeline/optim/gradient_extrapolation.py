@@ -9,16 +9,13 @@ gradient method (Popov 1980).
 
 from __future__ import annotations
 
-from typing import Any
-
-import torch
 from torch import Tensor
-from torch.optim import Optimizer
 
-from pipeline.optim.wrapper import Wrapper, check_number, check_tau, parameters_of
+from pipeline.optim.extrapolating import Extrapolating
+from pipeline.optim.wrapper import parameters_of
 
 
-class GradientExtrapolation(Wrapper):
+class GradientExtrapolation(Extrapolating):
     """`base_optimizer`, given extrapolated gradients; one gradient-sized buffer.
 
     tau: integer >= 0; 0 is bit-identical to the base. coefficient: c, a number >= 0; None: tau.
@@ -28,27 +25,8 @@ class GradientExtrapolation(Wrapper):
     """
 
     KEY = "gradient_extrapolation"
-
-    def __init__(
-        self,
-        base_optimizer: Optimizer,
-        tau: int = 1,
-        coefficient: float | None = None,
-        *,
-        master_dtype: torch.dtype | None = torch.float32,
-        skip_nonfinite: bool = False,
-    ) -> None:
-        self.tau = check_tau(tau)
-        self.coefficient = float(tau) if coefficient is None else check_number("coefficient", coefficient)
-        super().__init__(base_optimizer, skip_nonfinite, master_dtype)
-        self.last: dict[Tensor, Tensor] = {}  # g_{k-1}
-
-    def _attributes(self) -> list[str]:
-        return [*super()._attributes(), "tau", "coefficient", "last"]
-
-    @property
-    def acts(self) -> bool:
-        return self.tau > 0
+    REMEMBERS = "last"
+    last: dict[Tensor, Tensor]  # g_{k-1}
 
     def _advance(self) -> None:
         given = [(p, p.grad) for p in parameters_of(self) if p.grad is not None]
@@ -58,18 +36,9 @@ class GradientExtrapolation(Wrapper):
                 p.grad = g.detach().clone()
             else:
                 change = g - last
-                p.grad = g + (change if self.coefficient == 1 else change * self.coefficient)
+                p.grad = g + self._ahead(change)
         try:
             self.base.step()
         finally:
             for p, g in given:
                 p.grad = g
-
-    def _settings(self) -> dict[str, Any]:
-        return {"tau": self.tau, "coefficient": self.coefficient}
-
-    def _own_state(self) -> dict[str, Any]:
-        return {"last": self._by_number(self.last)}
-
-    def _load_own_state(self, own: dict[str, Any]) -> None:
-        self.last = self._by_parameter(own["last"])

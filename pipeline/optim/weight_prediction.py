@@ -15,16 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import torch
 from torch import Tensor
-from torch.optim import Optimizer
 
-from pipeline.optim.wrapper import Wrapper, check_number, check_tau, parameters_of
+from pipeline.optim.extrapolating import Extrapolating
+from pipeline.optim.wrapper import parameters_of
 
 
-class WeightPrediction(Wrapper):
+class WeightPrediction(Extrapolating):
     """`base_optimizer` whose parameters are predictions; the weights are kept here: one weight-sized buffer.
 
     tau: integer >= 0; 0 is bit-identical to the base. coefficient: c, a number >= 0; None: tau.
@@ -33,27 +32,8 @@ class WeightPrediction(Wrapper):
     """
 
     KEY = "weight_prediction"
-
-    def __init__(
-        self,
-        base_optimizer: Optimizer,
-        tau: int = 1,
-        coefficient: float | None = None,
-        *,
-        master_dtype: torch.dtype | None = torch.float32,
-        skip_nonfinite: bool = False,
-    ) -> None:
-        self.tau = check_tau(tau)
-        self.coefficient = float(tau) if coefficient is None else check_number("coefficient", coefficient)
-        super().__init__(base_optimizer, skip_nonfinite, master_dtype)
-        self.weights: dict[Tensor, Tensor] = {}  # y of a parameter that has been stepped
-
-    def _attributes(self) -> list[str]:
-        return [*super()._attributes(), "tau", "coefficient", "weights"]
-
-    @property
-    def acts(self) -> bool:
-        return self.tau > 0
+    REMEMBERS = "weights"
+    weights: dict[Tensor, Tensor]  # y of a parameter that has been stepped
 
     def _advance(self) -> None:
         moving = [p for p in parameters_of(self) if p.grad is not None or p in self.weights]
@@ -67,7 +47,7 @@ class WeightPrediction(Wrapper):
             y = self.weights[p]
             U = p.detach() - y
             y.copy_(p)
-            p.add_(U if self.coefficient == 1 else U * self.coefficient)
+            p.add_(self._ahead(U))
 
     @contextmanager
     def solution_weights(self) -> Iterator[None]:
@@ -90,12 +70,3 @@ class WeightPrediction(Wrapper):
 
     def _full(self, p: Tensor) -> Tensor:
         return self.weights.get(p, super()._full(p))
-
-    def _settings(self) -> dict[str, Any]:
-        return {"tau": self.tau, "coefficient": self.coefficient}
-
-    def _own_state(self) -> dict[str, Any]:
-        return {"weights": self._by_number(self.weights)}
-
-    def _load_own_state(self, own: dict[str, Any]) -> None:
-        self.weights = self._by_parameter(own["weights"])

@@ -150,7 +150,8 @@ class Wrapper(Optimizer):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        Wrapper.KINDS.append(cls.KEY)
+        if "KEY" in cls.__dict__:
+            Wrapper.KINDS.append(cls.KEY)
 
     def _share(self) -> None:
         """One list of groups and one state, the base's."""
