@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import datetime
 import os
-import platform
 import statistics
 import sys
 import time
@@ -31,7 +30,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from benchmarks.meter import Meter
-from benchmarks.parts import RESULTS, write_part
+from benchmarks.parts import RESULTS, machine, write_part
 from pipeline.clock import Costs
 from pipeline.engine.job import Job, NamedParameters
 from pipeline.engine.pool import RunResult, WorkerPool
@@ -292,7 +291,8 @@ def as_markdown(rows: list[Row], load: float, turns: int) -> str:
     missed = [row.name for row in rows if not row.met]
     return f"""# Time per optimizer step
 
-{datetime.datetime.now(datetime.UTC).date()}, `python benchmarks/engine.py --write --turns {turns}`. {machine()}.
+{datetime.datetime.now(datetime.UTC).date()}, `python benchmarks/engine.py --write --turns {turns}`.
+{machine("one thread a process")}.
 
 {table}
 
@@ -313,14 +313,6 @@ of cores, two stages that compute do not run side by side, and the rows of S = 2
 """
 
 
-def machine() -> str:
-    """The machine in words."""
-    return (
-        f"{os.cpu_count()} CPU cores ({platform.machine()}), Python {platform.python_version()}, "
-        f"torch {torch.__version__}, one thread a process"
-    )
-
-
 def main() -> None:
     """All measurements."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -328,7 +320,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=5, help="turns of each contestant (default: %(default)s)")
     options = parser.parse_args()
     load = os.getloadavg()[0]
-    print(machine())
+    print(machine("one thread a process"))
     rows = []
     for measure in (sleeping_rows, gpt_rows, cost_rows):
         for row in measure(options.turns):

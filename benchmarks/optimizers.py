@@ -30,7 +30,7 @@ import torch
 from torch import nn
 from torch.optim import AdamW, Muon, Optimizer
 
-from benchmarks.parts import RESULTS, write_part
+from benchmarks.parts import RESULTS, machine, write_part
 from pipeline.optim import LMO, ErrorFeedback, lmo_direction
 
 HEADINGS = ["what", "ours, ms", "rival, ms", "ratio", "target", ""]
@@ -162,14 +162,6 @@ def keep_memory() -> None:
         libc = ctypes.CDLL(None)
         libc.mallopt(-1, 1 << 30)  # M_TRIM_THRESHOLD
         libc.mallopt(-3, 1 << 30)  # M_MMAP_THRESHOLD
-
-
-def machine() -> str:
-    """The machine in words."""
-    return (
-        f"{os.cpu_count()} CPU cores ({platform.machine()}), Python {platform.python_version()}, "
-        f"torch {torch.__version__}, one thread"
-    )
 
 
 def main() -> None:

@@ -10,6 +10,16 @@ from pathlib import Path
 RESULTS = Path(__file__).resolve().parent / "results.md"
 
 
+def machine(threads: str = "one thread") -> str:
+    """The machine in words."""
+    import torch
+
+    return (
+        f"{os.cpu_count()} CPU cores ({platform.machine()}), Python {platform.python_version()}, "
+        f"torch {torch.__version__}, {threads}"
+    )
+
+
 def replace_part(text: str, name: str, part: str) -> str:
     """``text`` with the part of that name replaced, or with it at the end where there is none."""
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"

@@ -27,7 +27,7 @@ from torch import Tensor
 from empirics.batched_norms import model_norms
 from empirics.errors import InputError
 from empirics.estimators.model_norm import ModelNorm
-from empirics.recorder import difference
+from empirics.estimators.weights import minus
 from empirics.reductions import Rows
 
 Weights = Mapping[str, Tensor]
@@ -124,9 +124,9 @@ class LMORecorder:
         if self.objective is None:
             if sampled:
                 vectors = {"momentum": {n: m.clone() for n, m in momentum.items()}, "step": update}
-                vectors["gap"] = difference(read, z)
+                vectors["gap"] = minus(read, z)
                 if self._previous is not None:
-                    vectors["drift"] = difference(update, self._previous)
+                    vectors["drift"] = minus(update, self._previous)
                 self._push({"k": float(k)}, vectors)
             self._previous = update if (k + 1) % self.every == 0 else None
             return
@@ -139,7 +139,7 @@ class LMORecorder:
         _, at_read = self._at(read)
         m = {name: value.clone() for name, value in momentum.items()}
         if self.every == 1:
-            n = difference(gradient, at_read)
+            n = minus(gradient, at_read)
             a, old = self.alpha, self._noise
             nu = {name: a * v if old is None else torch.lerp(old[name], v, a) for name, v in n.items()}
             vectors |= {"sample": n, "noise": nu} | ({} if old is None else {"noise_before": old})
@@ -153,7 +153,7 @@ class LMORecorder:
         vectors |= {"z": z, "z_next": z_next, "read": read, "momentum": m}
         vectors |= {"grad": at_z, "next": at_next, "taken": at_read}
         if self._previous is not None:
-            vectors["drift"] = difference(update, self._previous)
+            vectors["drift"] = minus(update, self._previous)
         if corrected:
             vectors |= {"x": x, "at_x": self._at(x)[1]}
         if self._read_before is not None:
@@ -198,8 +198,8 @@ class LMORecorder:
     def _first_virtual(self, x: Weights, y: Weights, at_x: Weights) -> None:
         """y_1 against x_0, both of which the first step at y speaks of."""
         _, at_y = self._at(y)
-        self.once["start_gap_norm"] = self._one(difference(x, y), False)
-        self.once["start_change"] = self._one(difference(at_x, at_y), True)
+        self.once["start_gap_norm"] = self._one(minus(x, y), False)
+        self.once["start_change"] = self._one(minus(at_x, at_y), True)
 
     def _push(self, row: dict[str, float], vectors: dict[str, Weights]) -> None:
         if self._block and set(self._block[0][1]) != set(vectors):
@@ -246,17 +246,17 @@ class LMORecorder:
 
     def _full(self, v: dict[str, dict[str, Tensor]]) -> tuple[dict[str, Any], dict[str, Any], dict[str, list[float]]]:
         g, m, taken = v["grad"], v["momentum"], v["taken"]
-        step, error, segment = difference(v["z_next"], v["z"]), difference(m, g), difference(v["next"], g)
+        step, error, segment = minus(v["z_next"], v["z"]), minus(m, g), minus(v["next"], g)
         duals: dict[str, Any] = {
             "grad_norm": g,
             "momentum_norm": m,
             "error_norm": error,
-            "delay_bias": difference(taken, g),
+            "delay_bias": minus(taken, g),
             "segment_dual": segment,
         }
-        primals: dict[str, Any] = {"step_norm": step, "gap_norm": difference(v["read"], v["z"])}
+        primals: dict[str, Any] = {"step_norm": step, "gap_norm": minus(v["read"], v["z"])}
         if self.feedback is None:
-            primals["walk_norm"] = difference(v["z_next"], v["read"])  # age + 1 steps
+            primals["walk_norm"] = minus(v["z_next"], v["read"])  # age + 1 steps
         numbers = {
             "inner_grad": [-value / self.eta for value in self._inner(g, step)],
             "inner_momentum": [-value / self.eta for value in self._inner(m, step)],
@@ -265,7 +265,7 @@ class LMORecorder:
         }
         if "noise" in v:
             nu = v["noise"]
-            duals |= {"noise_norm": nu, "lag_norm": difference(error, nu)}
+            duals |= {"noise_norm": nu, "lag_norm": minus(error, nu)}
             numbers |= {
                 "noise_square": self._inner(nu, nu),
                 "sample_square": self._inner(v["sample"], v["sample"]),
@@ -274,16 +274,16 @@ class LMORecorder:
                 numbers["inner_noise"] = self._inner(v["noise_before"], v["sample"])
                 numbers["noise_square_before"] = self._inner(v["noise_before"], v["noise_before"])
         if self.shifted:
-            wrong = difference(m, taken)
+            wrong = minus(m, taken)
             duals |= {"taken_norm": taken, "shifted_error_norm": wrong}
             if "noise" in v:
-                duals["shifted_lag_norm"] = difference(wrong, v["noise"])
+                duals["shifted_lag_norm"] = minus(wrong, v["noise"])
             if "read_before" in v:
-                duals["taken_change"] = difference(v["taken_before"], taken)
-                primals["taken_step_norm"] = difference(v["read"], v["read_before"])
+                duals["taken_change"] = minus(v["taken_before"], taken)
+                primals["taken_step_norm"] = minus(v["read"], v["read_before"])
         if "at_x" in v:
-            duals |= {"grad_norm_at_x": v["at_x"], "return_change": difference(v["at_x"], g)}
-            primals["return_gap_norm"] = difference(v["x"], v["z"])
+            duals |= {"grad_norm_at_x": v["at_x"], "return_change": minus(v["at_x"], g)}
+            primals["return_gap_norm"] = minus(v["x"], v["z"])
         return duals, primals, numbers | self._drift(v, step)
 
     def _finish(self, row: dict[str, float]) -> None:

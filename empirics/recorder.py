@@ -15,13 +15,9 @@ from torch import Tensor
 
 from empirics.estimators.model_norm import ModelNorm
 from empirics.estimators.objective import FiniteObjective
+from empirics.estimators.weights import minus
 
 Weights = Mapping[str, Tensor]
-
-
-def difference(a: Weights, b: Weights) -> dict[str, Tensor]:
-    """a - b by name."""
-    return {name: a[name] - b[name] for name in a}
 
 
 def frobenius(x: Weights) -> float:
@@ -67,15 +63,15 @@ class DriftRecorder:
     def __call__(self, state: Any) -> None:
         U, previous = state.update, self._previous
         if previous is not None:
-            self.drift.append(_share(frobenius(difference(U, previous)), frobenius(U)))
+            self.drift.append(_share(frobenius(minus(U, previous)), frobenius(U)))
             if state.k % self.every == 0:
-                z = difference(state.x, previous) if self.corrected else state.x
+                z = minus(state.x, previous) if self.corrected else state.x
                 _, at_z = self.objective.value_and_gradient(z)
                 _, at_read = self.objective.value_and_gradient(state.read)
                 size = frobenius(at_z)
                 m = momentum_of(state.optimizer, state.parameters, state.k)
-                self.delay_bias.append(_share(frobenius(difference(at_read, at_z)), size))
-                self.momentum_lag.append(_share(frobenius(difference(m, at_z)), size))
+                self.delay_bias.append(_share(frobenius(minus(at_read, at_z)), size))
+                self.momentum_lag.append(_share(frobenius(minus(m, at_z)), size))
         self._previous = U
 
 
@@ -107,16 +103,16 @@ class TheoremRecorder:
             self.start_error = self.norm.dual(now)  # m_0 = 0
             self.rho = self.norm.rho(state.x)
         m = momentum_of(state.optimizer, state.parameters, state.k)
-        step_norm = self.norm.norm(difference(state.x_next, state.x))
+        step_norm = self.norm.norm(minus(state.x_next, state.x))
         row = {
             "k": float(state.k),
             "f_now": f_now,
             "f_next": f_next,
             "grad_norm": self.norm.dual(now),
-            "error_norm": self.norm.dual(difference(m, now)),
-            "delay_bias": self.norm.dual(difference(at_read, now)),
+            "error_norm": self.norm.dual(minus(m, now)),
+            "delay_bias": self.norm.dual(minus(at_read, now)),
             "step_norm": step_norm,
-            "smoothness": _share(self.norm.dual(difference(following, now)), step_norm),
+            "smoothness": _share(self.norm.dual(minus(following, now)), step_norm),
         }
         if len(self.rows) % 4 == 0:
             row["sigma"] = math.sqrt(self.objective.sequence_variance(state.x) / self.batch)

@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 import torch
 
+from empirics.estimators.weights import minus
 from empirics.gpt_runs import measure_drift, measure_theorem
-from empirics.recorder import difference, frobenius
+from empirics.recorder import frobenius
 from pipeline.models.gpt import GPTConfig
 from pipeline.training import TrainConfig, train_oracle
 
@@ -47,7 +48,7 @@ def test_drift_equals_its_definition(optimizer):
     config = replace(CONFIG, optimizer=optimizer, pool=0, steps=6, lr=1e-3)
     updates = []
     train_oracle(config, TEXT, lambda state: updates.append(state.update))
-    shares = [frobenius(difference(b, a)) / frobenius(b) for a, b in zip(updates, updates[1:], strict=False)]
+    shares = [frobenius(minus(b, a)) / frobenius(b) for a, b in zip(updates, updates[1:], strict=False)]
     measured = measure_drift(config, TEXT, every=2, sequences=4)
     assert measured.drift == pytest.approx(sum(shares[len(shares) // 2 :]) / len(shares[len(shares) // 2 :]), rel=1e-12)
     assert measured.delay_bias > 0
@@ -59,7 +60,7 @@ def test_error_feedback_moves_the_reference_to_the_virtual_iterate():
     states = []
     train_oracle(config, TEXT, lambda state: states.append((state.x, state.update, state.read)))
     # y_k = x_k - U_{k-1}: with tau = 1, y_{k+1} = y_k + U_k for k >= 1.
-    ys = [difference(states[k][0], states[k - 1][1]) for k in range(1, len(states))]
+    ys = [minus(states[k][0], states[k - 1][1]) for k in range(1, len(states))]
     for k in range(1, len(states) - 1):
         for name in ys[0]:
             torch.testing.assert_close(ys[k][name] - ys[k - 1][name], states[k][1][name], rtol=0, atol=1e-14)

@@ -16,6 +16,7 @@ from pipeline.optim import OPTIMIZERS, REGISTRY, make_optimizer, split_parameter
 from pipeline.optim.registry import ABSENT
 from pipeline.options import add_training_options, config_of
 from pipeline.training import TrainConfig
+from tests.pipeline.optim.models import Model
 
 PAIRS = [("layers.1.weight", (4, 4)), ("layers.1.bias", (4,)), ("embed.weight", (5, 4))]
 
@@ -39,19 +40,6 @@ def differ(a, b):
 
 
 # -- which parameter goes where
-
-
-class Model(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.wte = nn.Embedding(7, 4)
-        self.conv = nn.Conv2d(2, 3, 3)
-        self.norm = nn.LayerNorm(4)
-        self.inner = nn.Linear(4, 6)
-        self.frozen = nn.Linear(4, 4, bias=False).requires_grad_(False)
-        self.scale = nn.Parameter(torch.tensor(1.0))
-        self.head = nn.Linear(4, 7, bias=False)
-        self.head.weight = self.wte.weight  # tied
 
 
 def everywhere():

@@ -19,6 +19,7 @@ from pipeline.optim import (
     make_optimizer,
     split_parameters,
 )
+from tests.pipeline.optim.models import Model
 
 
 def dual_and_norm(m: torch.Tensor, d: torch.Tensor, norm: str) -> tuple[float, float]:
@@ -116,19 +117,6 @@ def test_bad_settings(settings, field):
 def test_vector_in_a_spectral_group_is_refused_by_name():
     with pytest.raises(InputError, match="norm.bias"):
         LMO([("norm.bias", nn.Parameter(torch.zeros(3)))], lr=0.1, alpha=0.5)
-
-
-class Model(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.wte = nn.Embedding(7, 4)
-        self.conv = nn.Conv2d(2, 3, 3)
-        self.norm = nn.LayerNorm(4)
-        self.inner = nn.Linear(4, 6)
-        self.frozen = nn.Linear(4, 4, bias=False).requires_grad_(False)
-        self.scale = nn.Parameter(torch.tensor(1.0))
-        self.head = nn.Linear(4, 7, bias=False)
-        self.head.weight = self.wte.weight  # tied
 
 
 def test_each_parameter_in_exactly_one_part():
