@@ -20,7 +20,6 @@ from scipy.optimize import minimize
 
 from theory.certificates import check as check_module
 from theory.certificates.check import Checked, certified_value, check, check_all
-from theory.certificates.ldl import pivots
 from theory.certificates.schema import FOLDER, parse, read
 from theory.certificates.worst_case import WorstCase
 from theory.errors import InputError
@@ -179,43 +178,6 @@ def test_the_instance_is_a_function(checked: list[Checked], tau: int, N: int) ->
     # 1e-3: the gradient is a difference quotient of a minimum found to about 1e-8
     assert min(float(v @ v) for v in gradients) == pytest.approx(float(lower.value), rel=1e-3)
     assert f(points[0]) == pytest.approx(1, abs=1e-6) and p.min() >= 0
-
-
-# --- exact LDL^T -------------------------------------------------------------------------------------------------
-
-
-def fractions(rows: list[list[int]]) -> list[list[Fraction]]:
-    return [[Fraction(value) for value in row] for row in rows]
-
-
-@pytest.mark.parametrize(
-    ("matrix", "expected"),
-    [
-        ([[2, 1], [1, 2]], [2, Fraction(3, 2)]),
-        ([[1, 1], [1, 1]], [1, 0]),
-        ([[0, 0], [0, 3]], [0, 3]),
-        ([[0, 1], [1, 5]], None),  # zero pivot, column not zero
-        ([[1, 2], [2, 3]], None),
-        ([[1, 0], [1, 5]], None),  # not symmetric
-        ([[1, 0]], None),
-        ([[-1]], None),
-    ],
-)
-def test_ldl_of_small_matrices(matrix: list[list[int]], expected: list[Fraction] | None) -> None:
-    assert pivots(fractions(matrix)) == expected
-
-
-def test_ldl_agrees_with_eigenvalues() -> None:
-    rng = np.random.default_rng(0)
-    seen = set()
-    for _ in range(60):
-        root = rng.integers(-3, 4, (4, int(rng.integers(2, 5))))
-        matrix = root @ root.T - np.diag(rng.integers(0, 2, 4)) * int(rng.integers(0, 2))
-        smallest = np.linalg.eigvalsh(matrix.astype(float))[0]
-        verdict = pivots(fractions(matrix.tolist())) is not None
-        assert verdict == (smallest > -1e-9)  # integer matrices this small have no eigenvalue in (-1e-9, 0)
-        seen.add(verdict)
-    assert seen == {True, False}
 
 
 # --- changed certificates are refused ----------------------------------------------------------------------------
