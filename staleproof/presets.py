@@ -22,6 +22,8 @@ class Preset:
     quadratic_replicas     independent runs of the real optimizer code per setting
     quadratic_steps        optimizer steps of each
     certified_steps        optimizer steps of each matrix least-squares run
+    budget_settings        settings of the grid of error budgets that are run, at most
+    window_replicas        replicas of each setting whose loss is predicted over windows of steps
     deepest_schedule       largest S at which closed forms and enumerations of schedules are compared
     clock_timelines        timelines of schedules on the clock that are drawn, at most
     trace_batches          optimizer steps of the traced two-process run
@@ -41,6 +43,8 @@ class Preset:
     quadratic_replicas: int = 20_000
     quadratic_steps: int = 60
     certified_steps: int = 200
+    budget_settings: int = 144
+    window_replicas: int = 400
     deepest_schedule: int = 8
     clock_timelines: int = 24
     trace_batches: int = 6
@@ -60,7 +64,7 @@ class Preset:
             value = getattr(self, entry.name)
             if entry.name in ("name", "seed", "corpus", "model", "proofs"):
                 continue
-            least = 2 if entry.name in ("training_seeds", "quadratic_replicas") else 1
+            least = 2 if entry.name in ("training_seeds", "quadratic_replicas", "window_replicas") else 1
             _at_least(entry.name, value, least)
         if sorted(self.model) != sorted(MODEL_KEYS):
             allowed = ", ".join(MODEL_KEYS)
@@ -91,6 +95,8 @@ PRESETS: dict[str, Preset] = {
         quadratic_replicas=4_000,
         quadratic_steps=30,
         certified_steps=20,
+        budget_settings=4,
+        window_replicas=50,
         deepest_schedule=4,
         clock_timelines=1,
         proofs=("descent", "delay"),

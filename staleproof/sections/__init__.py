@@ -21,7 +21,7 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-SECTIONS: tuple[str, ...] = ("delays", "quadratic", "proofs", "certified", "training")
+SECTIONS: tuple[str, ...] = ("delays", "quadratic", "proofs", "certified", "empirics", "training")
 
 
 class Skipped(Exception):

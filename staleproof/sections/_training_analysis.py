@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
 from empirics.gpt_runs import Drift, TheoremRun, in_processes, measure_drift, measure_theorem
+from empirics.run_budget import budget_of_run
 from empirics.statistics import Interval, fieller_ratio, paired_interval, student_interval
 from pipeline.delays import optimizer_step_delay
-from pipeline.oracle import largest_difference
+from pipeline.oracle import OracleResult, largest_difference
 from staleproof.claims import Claim
 from staleproof.presets import Preset
 from staleproof.sections import _training_plan as plan
@@ -97,10 +100,13 @@ def _text(interval: Interval) -> str:
 
 
 def measure(
-    preset: Preset, text: bytes, real: Any, results: dict[str, Any], claims: list[Claim], progress: Any
+    preset: Preset, text: bytes, real: Sequence[Any], results: dict[str, Any], claims: list[Claim], progress: Any
 ) -> None:
-    """The measurements in the oracle, in two processes."""
+    """The measurements in the oracle, in two processes. real: the theorem's run and the budget's, of the engine."""
     tasks: list[tuple[Any, tuple[Any, ...]]] = [
+        (budget_of_run, (plan.budget_run(preset), text, "delayed-lmo", plan.POOL)),
+    ]
+    tasks += [
         (measure_theorem, (plan.theorem_run(preset, seed), text, plan.theorem_every(preset)))
         for seed in range(plan.THEOREM_SEEDS)
     ]
@@ -115,14 +121,16 @@ def measure(
     for done, (index, result) in enumerate(in_processes(tasks)):
         if isinstance(result, TheoremRun):
             theorem_runs[index] = result
-        else:
+        elif isinstance(result, Drift):
             drifts.append(result)
+        else:
+            budget, again = result
+            taken_apart(budget, again, real[1], results, claims)
         progress(0.8 + 0.2 * (done + 1) / len(tasks), "measuring in the oracle")
     _diagnostics(drifts, results)
-    _equal_to_processes(real, theorem_runs[0], claims)
-    results["bound"] = bound_on_runs(
-        [theorem_runs[i] for i in sorted(theorem_runs)], max(optimizer_step_delay(real.events)), claims
-    )
+    runs = [theorem_runs[i] for i in sorted(theorem_runs)]
+    _equal_to_processes("theorem", real[0], runs[0].weights, claims)
+    results["bound"] = bound_on_runs(runs, max(optimizer_step_delay(real[0].events)), claims)
 
 
 def _diagnostics(drifts: list[Drift], results: dict[str, Any]) -> None:
@@ -142,15 +150,48 @@ def _diagnostics(drifts: list[Drift], results: dict[str, Any]) -> None:
         results["diagnostics"].append(row)
 
 
-def _equal_to_processes(real: Any, recorded: TheoremRun, claims: list[Claim]) -> None:
+def _equal_to_processes(run: str, real: Any, weights: dict[str, Tensor], claims: list[Claim]) -> None:
     """The recorded run in the oracle is the run of the processes: final weights, float32, bit for bit."""
-    worst, place = largest_difference({0: real.weights}, {0: recorded.weights})
+    worst, place = largest_difference({0: real.weights}, {0: weights})
     claims.append(
         Claim.equality(
-            "training.theorem-run-equality",
-            "lmo, 2BW, float32: final weights of the two processes and of the recorded oracle run, max |dx|",
+            f"training.{run}-run-equality",
+            f"lmo, 2BW, float32: final weights of the two processes and of the {run}'s recorded oracle run, max |dx|",
             worst,
             place=place,
+            evidence=EVIDENCE,
+        )
+    )
+
+
+def taken_apart(
+    budget: dict[str, Any], recorded: OracleResult | None, real: Any, results: dict[str, Any], claims: list[Claim]
+) -> None:
+    """The entry "budget": what each inequality of Theorem 1's proof used on the run. Kept if it is about the run."""
+    results["budget"] = {"run": "GPT on two processes, 2BW", **budget}
+    if recorded is None or budget["status"] != "complete":
+        why = "; ".join(budget["reasons"])
+        claims.append(Claim.missing("training.budget", "equality", "Theorem 1's proof on the run", why))
+        return
+    _equal_to_processes("budget", real, recorded.solution, claims)
+    equalities = [i for i in budget["inequalities"] if i["kind"] == "equality"]
+    broken = [i["place"] for i in equalities if i["violations"]]
+    claims.append(
+        Claim.equality(
+            "training.budget-equalities",
+            f"{len(equalities)} equalities of the proof at every step of the run: those that are broken",
+            len(broken),
+            place="; ".join(broken[:2]),
+            evidence=EVIDENCE,
+        )
+    )
+    levels = {level["level"]: level["value"] for level in budget["waterfall"]}
+    claims.append(
+        Claim.report(
+            "training.budget",
+            f"Theorem 1 on {budget['steps']} steps, measured average over the bound with constants of the trajectory; "
+            f"in measured terms {levels['measured average'] / levels['measured terms']:.3g}",
+            levels["measured average"] / levels["trajectory constants"],
             evidence=EVIDENCE,
         )
     )

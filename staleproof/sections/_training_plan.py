@@ -22,6 +22,7 @@ POOL = 64
 HELD_OUT = 128
 DRIFT_SEEDS = 3
 THEOREM_SEEDS = 3
+BUDGET_STEPS = 24
 
 
 def model_config(preset: Preset) -> GPTConfig:
@@ -56,6 +57,12 @@ def theorem_run(preset: Preset, seed: int) -> TrainConfig:
     """A run of the LMO optimizer, whose norm covers the whole model, on a finite pool of sequences."""
     config = arm(preset, "lmo", "pipedream-2bw", "none", seed)
     return replace(config, steps=max(preset.training_steps // 2, 2), pool=POOL, snapshot_every=0)
+
+
+def budget_run(preset: Preset) -> TrainConfig:
+    """The first steps of the theorem's run, taken apart with full gradients at every step."""
+    config = theorem_run(preset, 0)
+    return replace(config, steps=min(config.steps, BUDGET_STEPS))
 
 
 def theorem_every(preset: Preset) -> int:

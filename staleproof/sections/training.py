@@ -67,6 +67,7 @@ def run(
         "gaps": [],
         "diagnostics": [],
         "bound": None,
+        "budget": None,
     }
     claims: list[Claim] = []
     progress(0.0, "starting two worker processes")
@@ -76,7 +77,8 @@ def run(
             pool = stack.enter_context(WorkerPool(plan.STAGES, device="cpu"))
             if not _against_oracle(preset, corpus.text, pool, results, claims, progress):
                 return results, claims
-            real = train(plan.theorem_run(preset, 0), corpus.text, pool)
+            recorded = plan.theorem_run(preset, 0), plan.budget_run(preset)
+            real = [train(config, corpus.text, pool) for config in recorded]
             if gpus():  # else the same workers go on
                 stack.close()
                 pool = stack.enter_context(WorkerPool(plan.STAGES))

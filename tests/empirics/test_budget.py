@@ -10,41 +10,25 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from empirics.applicability import CHECKS, GRANTED, RunFacts, reasons
+from empirics.applicability import CHECKS, GRANTED, reasons
 from empirics.budget import OWN, Constants, average_over_runs, budget
 from empirics.errors import InputError
+from empirics.least_squares_budget import (
+    FAR,
+    SIGMAS,
+    TAUS,
+    budget_of_setting,
+    constants_of_setting,
+    facts_of_setting,
+    grid,
+    round_problem,
+)
 from empirics.least_squares_run import record_run, recorder_of
 from empirics.pathwise import ROUND_OFF, Setting, inequalities_of, realised, record, utilisation
-from empirics.problems.matrix_least_squares import MatrixLeastSquares, random_problem
+from empirics.problems.matrix_least_squares import random_problem
 from empirics.reductions import Rows
 from theory.assumptions import ASSUMPTIONS
 from theory.registry import get_bound
-
-TAUS, ETAS, ALPHAS, SIGMAS = (0, 1, 2, 4), (0.01, 0.1, 1.0), (0.05, 0.3, 0.7, 1.0), (0.0, 0.3, 3.0)
-FAR = np.full((3, 4), 40.0) + 20 * np.eye(3, 4)
-
-
-def round_problem() -> MatrixLeastSquares:
-    """f(X) = |X|_F^2/2 on 3 x 4: a step along an orthogonal factor changes the gradient by L eta exactly."""
-    return MatrixLeastSquares(np.eye(3), np.eye(4), np.zeros((3, 4)))
-
-
-def facts(setting: Setting) -> RunFacts:
-    group = {"norm": setting.norm, "polar": "exact", "nesterov": False, "lr": setting.eta, "alpha": setting.alpha}
-    return RunFacts("LMO", (group,), frozenset([setting.tau]), setting.correction, setting.form)
-
-
-def constants(problem, setting) -> Constants:
-    values = {"L": problem.L(setting.norm), "sigma": setting.sigma, "f_star": problem.f_star}
-    return Constants(values, {}, frozenset(values))
-
-
-def budget_of(theorem, problem, setting, x0=None, planted=0, seed=0):
-    """planted: so many steps of delay more in the data than the budget is told."""
-    noise = problem.noise(setting.sigma, setting.updates, seed)
-    data = replace(setting, tau=setting.tau + planted)
-    recorder = record_run(problem, data, noise, x0, recorder=recorder_of(problem, setting))
-    return budget(theorem, recorder, facts(setting), constants(problem, setting), series=True)
 
 
 @pytest.mark.parametrize("tau", TAUS)
@@ -52,11 +36,9 @@ def budget_of(theorem, problem, setting, x0=None, planted=0, seed=0):
 def test_no_certified_inequality_is_violated(tau, sigma):
     """4 delays x 3 steps x 4 momenta x 3 noises, all steps; and the round problem uses the delay's lemma in full."""
     most = 0.0
-    for (eta, alpha), (problem, x0) in itertools.product(
-        itertools.product(ETAS, ALPHAS), ((random_problem(3, 4, seed=2), None), (round_problem(), FAR))
-    ):
-        setting = Setting("run", tau, eta, alpha, 16, sigma)
-        found = budget_of("delayed-lmo", problem, setting, x0)
+    problems = ((random_problem(3, 4, seed=2), None), (round_problem(), FAR))
+    for setting, (problem, x0) in itertools.product(grid(16, [tau], [sigma]), problems):
+        found = budget_of_setting("delayed-lmo", problem, setting, x0)
         assert found["violations"] == 0 and not found["not_recorded"]
         assert all(i["kind"] in ("certified", "equality") for i in found["inequalities"])
         assert {"delay", "momentum-error", "descent", "average"} < {i["name"] for i in found["inequalities"]}
@@ -72,11 +54,17 @@ def test_no_certified_inequality_is_violated(tau, sigma):
     assert most >= 0.95 if tau else most == 0
 
 
+def test_the_grid_is_all_settings_once():
+    whole = grid(16)
+    assert len(set(whole)) == len(whole) == 4 * 3 * 4 * 3 and {s.tau for s in whole} == {0, 1, 2, 4}
+    assert len(set(grid(16, most=10))) == 10 and set(grid(16, most=10)) < set(whole)
+
+
 @pytest.mark.mutation
 @pytest.mark.parametrize("tau", TAUS)
 def test_data_of_one_delay_more_break_the_lemma(tau):
     setting = Setting("planted", tau, 0.1, 0.3, 24)
-    found = budget_of("delayed-lmo", round_problem(), setting, FAR, planted=1)
+    found = budget_of_setting("delayed-lmo", round_problem(), setting, FAR, planted=1)
     lemma = next(i for i in found["inequalities"] if i["name"] == "delay")
     assert lemma["violations"] > 0 and lemma["max"] == pytest.approx((tau + 1) / tau if tau else math.inf, rel=1e-6)
     fixed = next(i for i in found["inequalities"] if i["name"] == "fixed_delay")
@@ -90,7 +78,7 @@ def test_a_smaller_constant_is_seen():
     problem, setting = round_problem(), Setting("run", 2, 0.1, 0.3, 24)
     recorder = record_run(problem, setting, np.zeros((24, 3, 4)), FAR)
     small = Constants({"L": 0.95 * problem.L()}, {}, frozenset(["L"]))
-    found = budget("delayed-lmo", recorder, facts(setting), small)
+    found = budget("delayed-lmo", recorder, facts_of_setting(setting), small)
     assert {"delay", "smoothness change", "integral over the segment"} <= {
         i["name"] for i in found["inequalities"] if i["violations"]
     }
@@ -102,7 +90,7 @@ def test_waterfall_rises_from_the_measured_average(theorem, sigma):
     corrected = theorem.startswith("error-feedback")
     tau = 3 if theorem == "error-feedback-any-delay" else 1 if corrected else 2
     setting = Setting("run", tau, 0.05, 0.3, 40, sigma, "error-feedback" if corrected else "none")
-    found = budget_of(theorem, random_problem(4, 5, seed=1), setting)
+    found = budget_of_setting(theorem, random_problem(4, 5, seed=1), setting)
     assert found["violations"] == 0
     values = [level["value"] for level in found["waterfall"]]
     # The first three are pathwise; with noise the others hold in expectation.
@@ -121,7 +109,7 @@ def test_waterfall_rises_from_the_measured_average(theorem, sigma):
 def test_smoothness_of_the_trajectory_carries_every_pathwise_step(sigma):
     problem, setting = random_problem(4, 5, seed=1), Setting("run", 2, 0.05, 0.3, 40, sigma)
     recorder = record_run(problem, setting, problem.noise(sigma, 40, 0))
-    found = budget("delayed-lmo", recorder, facts(setting))
+    found = budget("delayed-lmo", recorder, facts_of_setting(setting))
     assert found["violations"] == 0
     assert {i["kind"] for i in found["inequalities"]} == {"report only", "equality"}
     assert max(i["max"] for i in found["inequalities"] if "L" in i["statement"]) > 0.99
@@ -131,7 +119,7 @@ def test_smoothness_of_the_trajectory_carries_every_pathwise_step(sigma):
 
 def test_same_seed_same_numbers():
     problem, setting = random_problem(3, 4), Setting("run", 2, 0.05, 0.3, 20, 0.3)
-    assert budget_of("delayed-lmo", problem, setting) == budget_of("delayed-lmo", problem, setting)
+    assert budget_of_setting("delayed-lmo", problem, setting) == budget_of_setting("delayed-lmo", problem, setting)
 
 
 BROKEN = [
@@ -159,7 +147,8 @@ def test_a_broken_assumption_is_named_and_gets_no_number(change, theorem, words)
     setting = Setting("run", 1, 0.05, 0.3, 5)
     problem = random_problem(2, 3)
     recorder = record_run(problem, setting, np.zeros((5, 2, 3)))
-    found = budget(theorem, recorder, replace(facts(setting), **change), constants(problem, setting))
+    broken = replace(facts_of_setting(setting), **change)
+    found = budget(theorem, recorder, broken, constants_of_setting(problem, setting))
     assert found["status"] == "not applicable"
     assert any(words in reason for reason in found["reasons"])
     assert not {"waterfall", "editions", "inequalities"} & set(found)
@@ -167,7 +156,7 @@ def test_a_broken_assumption_is_named_and_gets_no_number(change, theorem, words)
 
 def test_every_assumption_is_granted_checked_or_refused():
     assert set(CHECKS) | GRANTED <= set(ASSUMPTIONS)
-    run = facts(Setting("run", 1, 0.05, 0.3, 5))
+    run = facts_of_setting(Setting("run", 1, 0.05, 0.3, 5))
     for name in ("star-convex", "delayed-lmo-tuned", "rpd-paper", "kovalev"):
         bound = next((b for b in [*map(get_bound, [n for n in _names() if name in n])]), None)
         assert bound is not None and reasons(bound, run)
@@ -185,9 +174,9 @@ def test_a_run_that_diverged_has_no_average():
     noise[4] = 1e308
     noise[5] = np.inf
     recorder = record_run(problem, setting, noise)
-    found = budget("delayed-lmo", recorder, facts(setting), constants(problem, setting))
+    found = budget("delayed-lmo", recorder, facts_of_setting(setting), constants_of_setting(problem, setting))
     assert found["status"] == "diverged" and "step" in found["reasons"][0] and "waterfall" not in found
-    good = [budget_of("delayed-lmo", problem, replace(setting, sigma=0.1), seed=s) for s in range(3)]
+    good = [budget_of_setting("delayed-lmo", problem, replace(setting, sigma=0.1), seed=s) for s in range(3)]
     over = average_over_runs([*good[:2], found, good[2]])
     assert over["runs"] == 3 and over["left_out"][0]["run"] == 2
     assert over["measured"]["value"] == pytest.approx(np.mean([b["waterfall"][0]["value"] for b in good]))
@@ -200,8 +189,8 @@ def test_a_long_run_is_looked_at_evenly_and_summed_whole():
     noise = problem.noise(0.3, 100, 0)
     few = recorder_of(problem, setting)
     few.rows = Rows(10)
-    whole = budget("delayed-lmo", record_run(problem, setting, noise), facts(setting))
-    thin = budget("delayed-lmo", record_run(problem, setting, noise, recorder=few), facts(setting))
+    whole = budget("delayed-lmo", record_run(problem, setting, noise), facts_of_setting(setting))
+    thin = budget("delayed-lmo", record_run(problem, setting, noise, recorder=few), facts_of_setting(setting))
     assert (whole["stride"], thin["stride"], thin["steps"]) == (1, 16, 100)
     for mine, theirs in zip(thin["waterfall"], whole["waterfall"], strict=True):
         assert mine["value"] == (None if theirs["value"] is None else pytest.approx(theirs["value"], rel=1e-12))
@@ -212,8 +201,8 @@ def test_bad_input():
     problem, setting = random_problem(2, 3), Setting("run", 1, 0.05, 0.3, 9)
     recorder = record_run(problem, setting, np.zeros((9, 2, 3)), recorder=recorder_of(problem, setting, every=3))
     with pytest.raises(InputError, match="every step"):
-        budget("delayed-lmo", recorder, facts(setting))
+        budget("delayed-lmo", recorder, facts_of_setting(setting))
     with pytest.raises(InputError, match="theorem: 'other'"):
-        budget("other", recorder, facts(setting))
+        budget("other", recorder, facts_of_setting(setting))
     with pytest.raises(InputError, match="constants: L"):
         Constants({"L": math.nan})
