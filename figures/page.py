@@ -41,6 +41,11 @@ PARTS: dict[str, tuple[str, str]] = {
         "On matrix least squares every constant is known exactly, so each inequality of the proofs can be checked at "
         "every step, and small instances show that the constants cannot be made smaller.",
     ),
+    "empirics": (
+        "Measurements where the truth is known",
+        "Estimators against closed forms; each theorem taken apart on a run, so that every step of its proof shows "
+        "what it gave away; every inequality about old blocks with exact expectations; losses predicted and measured.",
+    ),
     "training": (
         "Real training",
         "A small language model trained by the asynchronous pipeline against the same training without delay: the "
@@ -52,7 +57,8 @@ PART_TABLES: dict[str, tuple[str, ...]] = {
     "quadratic": ("quadratic", "stability"),
     "proofs": ("proofs", "ledger"),
     "certified": ("certified", "lemmas", "theorems", "enumeration", "tight"),
-    "training": ("gap", "oracle", "diagnostics", "constants", "slack"),
+    "empirics": ("known_constants", "budget_levels", "blocks"),
+    "training": ("gap", "oracle", "diagnostics", "constants", "slack", "used"),
 }
 
 

@@ -19,6 +19,8 @@ from figures import (
     tables,
     timeline,
     utilisation,
+    waterfall,
+    window_losses,
 )
 from figures.files import write_bytes, write_text
 from figures.results import Results, load
@@ -33,7 +35,8 @@ FIGURES: dict[str, tuple[Callable[[Results], list[Drawing]], ...]] = {
     "quadratic": (quadratic_curves.draw,),
     "proofs": (),
     "certified": (bound_terms.draw_certified, utilisation.draw),
-    "training": (gap.draw, loss_curves.draw, bound_terms.draw_training),
+    "empirics": (waterfall.draw_empirics, window_losses.draw),
+    "training": (gap.draw, loss_curves.draw, bound_terms.draw_training, waterfall.draw_training),
 }
 
 

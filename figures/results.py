@@ -14,7 +14,9 @@ Shapes of the section files (arrays are lists; an interval is ``{"value", "low",
 * ``proofs.json``: ``proofs`` (each with steps, counterexamples, the ledger of its axioms).
 * ``certified.json``: ``problem``, ``runs`` (utilisation of each inequality per step, the theorem with its terms),
   ``enumeration`` and ``tight``.
-* ``training.json``: ``model``, ``oracle_check``, ``arms``, ``gaps``, ``diagnostics``, ``bound``.
+* ``empirics.json``: ``constants`` (found against known), ``budgets`` (a theorem taken apart on a run: ``theorems``,
+  ``grid``, ``planted``), ``blocks`` (inequalities about SGD with old blocks), ``windows`` (predicted losses).
+* ``training.json``: ``model``, ``oracle_check``, ``arms``, ``gaps``, ``diagnostics``, ``bound``, ``budget``.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ import numpy as np
 
 from figures.errors import InputError
 
-SECTIONS: tuple[str, ...] = ("delays", "quadratic", "proofs", "certified", "training")
+SECTIONS: tuple[str, ...] = ("delays", "quadratic", "proofs", "certified", "empirics", "training")
 
 Row = dict[str, Any]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from figures import tables_certified, tables_proofs, tables_systems, tables_training
+from figures import tables_certified, tables_empirics, tables_proofs, tables_systems, tables_training
 from figures import text as words
 from figures.quadratic_curves import largest_deviation
 from figures.results import Results, Row, child, number, rows, text, whole
@@ -247,11 +247,15 @@ BUILDERS: dict[str, Builder] = {
     "theorems": tables_certified.theorems,
     "enumeration": tables_certified.enumeration,
     "tight": tables_certified.tight,
+    "known_constants": tables_empirics.known_constants,
+    "budget_levels": tables_empirics.budget_levels,
+    "blocks": tables_empirics.blocks,
     "oracle": tables_training.oracle,
     "slack": tables_training.slack,
     "gap": tables_training.gap,
     "diagnostics": tables_training.diagnostics,
     "constants": tables_training.constants,
+    "used": tables_empirics.used,
     "claims": all_claims,
 }
 

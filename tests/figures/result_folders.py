@@ -11,8 +11,11 @@ import math
 from pathlib import Path
 from typing import Any
 
+from empirics_data import empirics
 from figure_data import Row, delays, proofs, quadratic
 from run_data import certified, training
+
+from figures.results import SECTIONS
 
 HOSTILE_NAME = r"lr_1e-3 95% A&B #1 $x$ a^b ~home back\slash {x} Müller σ≤1 <script>alert('x')</script> 😀"
 
@@ -70,7 +73,7 @@ def status(**changes: Any) -> Row:
         "versions": {"python": "3.11", "numpy": "2"},
         "machine": {"cores": 2, "gpus": 0},
         "corpus": {"name": "TEST DATA", "bytes": 1000, "sha256": "0" * 64, "note": "no real text"},
-        "sections": {name: "complete" for name in ("delays", "quadratic", "proofs", "certified", "training")},
+        "sections": {name: "complete" for name in SECTIONS},
         **changes,
     }
 
@@ -90,6 +93,7 @@ def write(folder: Path, size: str = "small") -> Path:
     put(folder, "quadratic", quadratic(20 if large else 3, 60 if large else 20))
     put(folder, "proofs", proofs())
     put(folder, "certified", certified(12 if large else 4, 600 if large else 25))
+    put(folder, "empirics", empirics(216 if large else 12))
     put(folder, "training", training(200 if large else 30))
     return folder
 
@@ -182,6 +186,15 @@ def write_hostile(folder: Path) -> Path:
             "refuted": False,
         }
     )
+    e = empirics()
+    e["constants"][0].update(name=HOSTILE_NAME, value=None, truth=math.nan)
+    e["budgets"]["theorems"][0].update(title=HOSTILE_NAME, theorem=HOSTILE_NAME)
+    e["budgets"]["theorems"][1]["waterfall"][2].update(level=HOSTILE_NAME, value=math.inf)
+    e["budgets"]["theorems"].append({"theorem": "no levels", "sigma": 0.0, "waterfall": None})
+    e["blocks"]["runs"][0]["checks"][0].update(name=HOSTILE_NAME, holds=False, utilisation=math.nan)
+    for i, change in enumerate(({"measured": None}, {"error": 0.0}, {"predicted": -1.0})):
+        e["windows"]["rows"][i].update(change)
+    put(folder, "empirics", e)
     put(folder, "certified", c)
     t = training(30)
     t["arms"][1].update(

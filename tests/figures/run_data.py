@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from empirics_data import budget
 from figure_data import Row
 
 DELAYED_LATEX = (
@@ -254,6 +255,7 @@ def training(steps: int, seeds: int = 5) -> Row:
         "microbatches": 2,
         "steps": steps,
         "tokens_per_step": 512,
+        "budget": budget(worst=None, run="GPT on two processes, 2BW"),
         "oracle_check": [
             {
                 "optimizer": o,

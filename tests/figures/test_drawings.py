@@ -9,12 +9,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 import result_folders
+from empirics_data import budget, empirics
 from figure_data import delays, slots
 
-from figures import bound_terms, gap, loss_curves, quadratic_curves, style, timeline, utilisation
+from figures import (
+    bound_terms,
+    gap,
+    loss_curves,
+    quadratic_curves,
+    style,
+    timeline,
+    utilisation,
+    waterfall,
+    window_losses,
+)
 from figures.errors import InputError
 from figures.formula import formula_html
-from figures.results import Results, load, number
+from figures.results import SECTIONS, Results, load, number
 
 
 def results_with(**sections: object) -> Results:
@@ -42,11 +53,38 @@ def read_csv(path: Path) -> list[dict[str, str]]:
         loss_curves.draw,
         timeline.draw,
         utilisation.draw,
+        waterfall.draw_empirics,
+        waterfall.draw_training,
+        window_losses.draw,
     ],
 )
-@pytest.mark.parametrize("content", [{}, {"runs": None, "arms": [1], "settings": "x", "timelines": [{}]}])
+@pytest.mark.parametrize("content", [{}, {"runs": None, "arms": [1], "settings": "x", "timelines": [{}], "budget": 1}])
 def test_no_data_no_figure(draw, content: dict) -> None:
-    assert draw(results_with(**{name: content for name in ("delays", "quadratic", "certified", "training")})) == []
+    assert draw(results_with(**dict.fromkeys(SECTIONS, content))) == []
+
+
+def test_waterfall_steps_from_level_to_level() -> None:
+    """The bars are the differences of the levels; what is not known is said, and its factor is over what is known."""
+    section = {"budgets": {"theorems": [budget(), budget("noisy", sigma=0.3)]}}
+    (drawing,) = waterfall.draw_empirics(results_with(empirics=section))
+    (axes,) = drawing.figure.axes
+    assert [(p.get_x(), p.get_width()) for p in axes.patches] == [(1.0, 0.5), (1.5, 1.0), (2.5, 1.0), (3.5, 0.5)]
+    assert [line[6] for line in drawing.rows][1:] == pytest.approx([1.5, 2.5 / 1.5, 1.4, 4 / 3.5])
+    assert {line[2:4] for line in drawing.rows} == {("delayed-lmo", "certified")}
+    (training,) = waterfall.draw_training(results_with(training={"budget": budget(worst=None)}))
+    assert "1 level has no value" in training.words
+    assert [t.get_text().strip() for t in training.figure.axes[0].texts if "known" in t.get_text()] == ["not known"]
+    wide = waterfall.draw_training(results_with(training={"budget": budget(worst=1e4)}))[0]
+    assert wide.figure.axes[0].get_xscale() == "log" and axes.get_xscale() == "linear"
+
+
+def test_window_losses_are_in_standard_errors(hostile_folder: Path) -> None:
+    (drawing,) = window_losses.draw(results_with(empirics=empirics(8)))
+    deviations = [line[-1] for line in drawing.rows]
+    assert deviations == pytest.approx([(line[8] - line[7]) / line[9] for line in drawing.rows])
+    assert drawing.figure.axes[1].lines[0].get_ydata() == pytest.approx(sorted(deviations))
+    (lost,) = window_losses.draw(load(hostile_folder))
+    assert "3 pairs are not finite" in lost.words
 
 
 def test_csv_holds_every_drawn_number(sound_folder: Path) -> None:

@@ -67,6 +67,8 @@ def test_sound_report_says_holds_and_shows_every_part(sound_folder: Path) -> Non
         "utilisation",
         "timeline_pipedream-2bw_s4_m4",
         "loss_curves",
+        "waterfall",
+        "window_losses",
     ):
         for end in ("pdf", "png", "csv"):
             assert (sound_folder / "figures" / f"{stem}.{end}").stat().st_size > 100, (stem, end)
@@ -161,7 +163,7 @@ def test_same_input_same_bytes_and_user_settings_survive(tmp_path: Path) -> None
 
 def test_figures_that_are_no_longer_drawn_disappear(tmp_path: Path) -> None:
     folder = result_folders.write(tmp_path)
-    for name in ("delays", "quadratic", "certified"):
+    for name in ("delays", "quadratic", "certified", "empirics"):
         (folder / f"{name}.json").unlink()
     write_report(folder)
     (folder / "figures" / "mine.png").write_bytes(b"kept")
