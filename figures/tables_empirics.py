@@ -6,6 +6,7 @@ A builder returns None where its section is not available or has no rows.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from figures.results import Results, Row, child, number, rows, text, whole
 from figures.table import Cell, Column, Estimate, Mark, Table
@@ -47,7 +48,11 @@ def known_constants(results: Results) -> Table | None:
 def budget_levels(results: Results) -> Table | None:
     """Every budget's waterfall, one row a theorem and run."""
     runs = [(b, "least squares") for b in budgets_of(results, "empirics")]
-    runs += [(b, "GPT") for b in budgets_of(results, "training")]
+    return levels_table(runs + [(b, "GPT") for b in budgets_of(results, "training")])
+
+
+def levels_table(runs: Sequence[tuple[Row, str]]) -> Table | None:
+    """Budgets of runs of that name, one a row."""
     names = list(dict.fromkeys(level for b, _ in runs for level, _, _, _ in levels(b)))
     lines: list[tuple[Cell, ...]] = []
     for b, where in runs:
@@ -68,7 +73,11 @@ def budget_levels(results: Results) -> Table | None:
 
 def used(results: Results) -> Table | None:
     """What each inequality of the proof used of its right side on the training run."""
-    budget = child(results.section("training"), "budget")
+    return used_table(child(results.section("training"), "budget"))
+
+
+def used_table(budget: Row, name: str = "used") -> Table | None:
+    """What each inequality of the proof used of its right side, one a row."""
     lines: list[tuple[Cell, ...]] = []
     for i in rows(budget, "inequalities"):
         if text(i, "kind") == "equality":
@@ -87,8 +96,8 @@ def used(results: Results) -> Table | None:
     if not lines:
         return None
     return Table(
-        "used",
-        "What each step of the proof used on the training run",
+        name,
+        f"What each step of the proof used: {text(budget, 'title', text(budget, 'theorem'))}",
         "Left side over right side at every step of the run, after what is progress was moved to the left. L is the "
         "largest that a step used, so that none is violated by it.",
         (

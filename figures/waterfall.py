@@ -87,7 +87,9 @@ def _draw_panel(axes: Axes, budget: Row, wrap: int) -> int:
     return len(found) - len(known)
 
 
-def _draw(budgets: list[Row], source: str, name: str) -> list[Drawing]:
+def draw_budgets(budgets: list[Row], source: str, name: str) -> list[Drawing]:
+    """One figure of budgets with a waterfall; an empty list if there is none."""
+    budgets = [b for b in budgets if rows(b, "waterfall")]
     shown = budgets[:_MOST]
     if not shown:
         return []
@@ -113,9 +115,9 @@ def _draw(budgets: list[Row], source: str, name: str) -> list[Drawing]:
 
 def draw_empirics(results: Results) -> list[Drawing]:
     """The budgets of least squares without noise; an empty list if there are none."""
-    return _draw(budgets_of(results, "empirics"), "least squares", NAME)
+    return draw_budgets(budgets_of(results, "empirics"), "least squares", NAME)
 
 
 def draw_training(results: Results) -> list[Drawing]:
     """The budget of the training run; an empty list if there is none."""
-    return _draw(budgets_of(results, "training"), "training run", f"{NAME}_training")
+    return draw_budgets(budgets_of(results, "training"), "training run", f"{NAME}_training")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from pipeline.options import add_policy, add_tau, integer
@@ -13,6 +14,8 @@ from staleproof.output import note
 MAX_PASSES = 20_000
 #: The same for `compare`, which does it for every system.
 MAX_PASSES_EACH = 5_000
+#: Formats of a figure.
+ENDINGS = (".png", ".pdf", ".svg")
 #: Problems of one schedule that are printed.
 MAX_LINES = 6
 
@@ -55,6 +58,15 @@ def schedule_of(args: argparse.Namespace, most: int) -> Any:
     return make_schedule(args.name, args.stages, args.microbatches, **options)
 
 
+def check_figure(name: str) -> None:
+    """Refuse (InputError) a file that a figure could not be written to."""
+    path = Path(name)
+    if path.suffix.lower() not in ENDINGS:
+        raise InputError(f"figure: {name!r} is not allowed; give a name that ends in {', '.join(ENDINGS)}")
+    if not path.parent.is_dir():
+        raise InputError(f"figure: the folder {str(path.parent)!r} does not exist")
+
+
 def check_size(
     stages: int, microbatches: int, chunks: int = 1, steps: int = 1, what: str = "steps", limit: int = MAX_PASSES
 ) -> None:
@@ -89,6 +101,6 @@ def note_problems(command: str, validity: Any) -> bool:
     return bool(found)
 
 
-def add_json(parser: argparse.ArgumentParser) -> None:
+def add_json(parser: argparse._ActionsContainer) -> None:
     """The --json switch, the same in every command that prints a result."""
     parser.add_argument("--json", action="store_true", help="print JSON only on stdout, at full precision")

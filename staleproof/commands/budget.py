@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.options import integer
-from staleproof.arguments import add_json
+from staleproof.arguments import add_json, check_figure
 from staleproof.errors import EXIT_BAD_INPUT, EXIT_CLAIM_FAILED, EXIT_HOLDS, EXIT_RUN_FAILED, InputError
 from staleproof.output import emit, emit_json, note
 
@@ -32,7 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="most training windows that the objective is the mean of (default: 256)",
     )
     add("--series", action="store_true", help="with --json: the utilisation at each step too")
-    add_json(parser)
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--latex", action="store_true", help="print the tables in LaTeX (booktabs, longtable, amsmath)")
+    add_json(form)
+    add("--figure", metavar="FILE", help="draw the waterfall (.png, .pdf or .svg), its CSV beside it")
     parser.epilog = EPILOG
 
 
@@ -45,6 +48,8 @@ def run(args: argparse.Namespace) -> int:
     from pipeline.options import config_of
     from pipeline.progress import Progress
 
+    if args.figure is not None:
+        check_figure(args.figure)
     recorded, summary = _read(args.run_folder)
     config = config_of(argparse.Namespace(**{**recorded, "overwrite": False, "resume": False}))
     corpus = load_corpus(recorded["corpus"])
@@ -70,10 +75,12 @@ def run(args: argparse.Namespace) -> int:
         head |= {"largest_loss_difference": max(_gap(a, b) for a, b in pairs), "reordered": config.sums_reordered}
     about = [b for b in budgets if b["status"] != "not applicable"]
     shown = about if args.theorem == "all" and about else budgets
+    if args.figure is not None and again is not None:
+        head["files"] = _draw(shown, args)
     if args.json:
         emit_json(head | ({"theorems": budgets} if args.theorem == "all" else budgets[0]))
     else:
-        emit("\n\n".join(map(describe, shown)))
+        emit(_latex(shown, args) if args.latex and again is not None else "\n\n".join(map(describe, shown)))
     if not about:
         note(f"staleproof budget: theorem: {args.theorem} is not about this run; {budgets[0]['reasons'][0]}")
         return EXIT_BAD_INPUT
@@ -88,6 +95,23 @@ def run(args: argparse.Namespace) -> int:
         note(f"staleproof budget: claim failed: losses differ from the run's by {head['largest_loss_difference']:g}")
         return EXIT_CLAIM_FAILED
     return EXIT_CLAIM_FAILED if broken else EXIT_HOLDS
+
+
+def _draw(shown: list[dict[str, Any]], args: argparse.Namespace) -> list[str]:
+    from figures import style, waterfall
+
+    with style.context():
+        drawings = waterfall.draw_budgets(shown, args.run_folder, waterfall.NAME)
+        return [str(path) for drawing in drawings for path in style.save_as(drawing, Path(args.figure))]
+
+
+def _latex(shown: list[dict[str, Any]], args: argparse.Namespace) -> str:
+    from figures.table import table_latex
+    from figures.tables_empirics import levels_table, used_table
+
+    run = Path(args.run_folder).name
+    tables = [levels_table([(b, run) for b in shown]), *(used_table(b, f"used-{b['theorem']}") for b in shown)]
+    return "\n".join(table_latex(table) for table in tables if table is not None)
 
 
 def _diverged(found: dict[str, Any], where: str) -> dict[str, Any]:

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.options import add_sync_start, integer
-from staleproof.arguments import add_json, add_schedule, check_size, note_problems, schedule_of
+from staleproof.arguments import add_json, add_schedule, check_figure, check_size, note_problems, schedule_of
 from staleproof.costs import add_costs, add_sizes, costs_of, describe_costs, kept_of, readable_bytes, sizes_of
 from staleproof.errors import EXIT_CLAIM_FAILED, EXIT_HOLDS, InputError
 from staleproof.output import count, emit, emit_json
 
-ENDINGS = (".png", ".pdf", ".svg")
 MAX_STAGES = 128
 SENDING = {
     "buffered": "a send never blocks",
@@ -47,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
 
     schedule = schedule_of(args, MAX_STAGES)
     if args.figure is not None:
-        _check_figure(Path(args.figure))
+        check_figure(args.figure)
     if args.weight is not None and not schedule.splits_backward:
         raise InputError(f"weight: not allowed, {schedule.name} does not split its backward")
     if args.reduce and schedule.pipelines == 1:
@@ -76,13 +75,6 @@ def run(args: argparse.Namespace) -> int:
         result["files"] = _draw(result, Path(args.figure))
     emit_json(result) if args.json else emit(_text(result))
     return EXIT_HOLDS
-
-
-def _check_figure(path: Path) -> None:
-    if path.suffix.lower() not in ENDINGS:
-        raise InputError(f"figure: {str(path)!r} is not allowed; give a name that ends in {', '.join(ENDINGS)}")
-    if not path.parent.is_dir():
-        raise InputError(f"figure: the folder {str(path.parent)!r} does not exist")
 
 
 def summary(

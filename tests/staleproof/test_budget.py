@@ -70,6 +70,16 @@ def test_in_words(trained, capsys):
 
 
 @pytest.mark.processes
+def test_figure_and_tables_for_a_paper(trained, tmp_path, capsys):
+    file = tmp_path / "waterfall.pdf"
+    code, out, _ = output(capsys, str(trained), "--windows", "4", "--latex", "--figure", str(file))
+    assert code == 0 and file.read_bytes().startswith(b"%PDF") and out.count(r"\toprule") == 2
+    assert r"\label{tab:used-delayed-lmo}" in out and "measured terms" in file.with_suffix(".csv").read_text()
+    code, out, err = output(capsys, str(trained), "--figure", str(tmp_path / "absent" / "a.pdf"))
+    assert code == 2 and "figure: the folder" in err and not out
+
+
+@pytest.mark.processes
 def test_every_theorem_that_is_about_the_run(trained, capsys):
     code, out, _ = output(capsys, str(trained), "--windows", "4", "--theorem", "all", "--json")
     status = {b["theorem"]: b["status"] for b in json.loads(out)["theorems"]}
