@@ -17,7 +17,7 @@ import numpy as np
 import sympy as sp
 
 from empirics.pathwise import ROUND_OFF, SLACK
-from theory.evaluation import checked_values, evaluate_expression, free_names
+from theory.evaluation import checked_values, evaluate_expression, free_names, latex_of
 from theory.inequality import Inequality
 from theory.lmo import PATHWISE
 from theory.proof import Proof
@@ -100,6 +100,13 @@ def _pathwise(relation: Relation) -> bool:
 
 
 @functools.cache
+def latex_relation(relation: Relation | Inequality) -> str:
+    """The relation with the symbols of the table of quantities."""
+    sense = "=" if isinstance(relation, Relation) and relation.sense == "==" else r"\le"
+    return f"{latex_of(relation.left)} {sense} {latex_of(relation.right)}"
+
+
+@functools.cache
 def balanced(relation: Relation | Inequality) -> tuple[sp.Expr, sp.Expr]:
     """(left, right) with what is won moved to the left: summands that can be negative or have a minus sign."""
     left, right = sp.S.Zero, sp.S.Zero
@@ -144,6 +151,7 @@ class Used:
             "name": self.fact.name,
             "place": self.fact.place,
             "statement": f"{relation.left} {'==' if self.equality else '<='} {relation.right}",
+            "latex": latex_relation(relation),
             "kind": "equality" if self.equality else kind,
             "steps": int(u.size),
             "violations": self.violations,

@@ -16,7 +16,7 @@ from figures import text
 from figures.errors import InputError
 from figures.style import csv_bytes
 
-LONG = 28  # more rows than this: a longtable with a repeated header
+LONG = 20  # more rows than this: a longtable with a repeated header
 TONES = ("good", "bad", "warn", "quiet")
 
 

@@ -9,8 +9,17 @@ import math
 from collections.abc import Sequence
 
 from figures.results import Results, Row, child, number, rows, text, whole
-from figures.table import Cell, Column, Estimate, Mark, Table
+from figures.table import Cell, Column, Estimate, Mark, Math, Table
 from figures.waterfall import budgets_of, levels
+
+SHORT = {
+    "measured average": "measured",
+    "momentum's errors as they were": "errors",
+    "measured terms": "terms",
+    "trajectory constants, finite sums": "finite sums",
+    "trajectory constants": "trajectory",
+    "worst-case constants": "worst case",
+}
 
 
 def known_constants(results: Results) -> Table | None:
@@ -64,9 +73,10 @@ def levels_table(runs: Sequence[tuple[Row, str]]) -> Table | None:
     return Table(
         "budget_levels",
         "Error budgets, level by level",
-        "From the measured average to the bound. A dash: the level does not exist for the theorem, or a constant that "
+        "From the measured average through the momentum's errors as they were, measured terms and constants of the "
+        "trajectory to constants that hold everywhere. A dash: no such level for the theorem, or a constant that "
         "holds everywhere is not known.",
-        (Column("theorem"), Column("run"), *(Column(name, "r") for name in names)),
+        (Column("theorem"), Column("run"), *(Column(SHORT.get(name, name), "r") for name in names)),
         tuple(lines),
     )
 
@@ -82,15 +92,14 @@ def used_table(budget: Row, name: str = "used") -> Table | None:
     for i in rows(budget, "inequalities"):
         if text(i, "kind") == "equality":
             continue
-        broken = whole(i, "violations")
+        broken = whole(i, "violations") > 0
         lines.append(
             (
                 text(i, "place"),
-                text(i, "statement"),
+                Math(text(i, "latex"), text(i, "statement")),
                 number(i.get("min")),
                 number(i.get("median")),
-                number(i.get("max")),
-                Mark(f"{broken} steps", "bad") if broken else "none",
+                Mark(f"{number(i.get('max')):.10g}", "bad") if broken else number(i.get("max")),
             )
         )
     if not lines:
@@ -98,15 +107,15 @@ def used_table(budget: Row, name: str = "used") -> Table | None:
     return Table(
         name,
         f"What each step of the proof used: {text(budget, 'title', text(budget, 'theorem'))}",
-        "Left side over right side at every step of the run, after what is progress was moved to the left. L is the "
-        "largest that a step used, so that none is violated by it.",
+        "Left side over right side at every step of the run, after what is progress was moved to the left. "
+        "L is the largest that a step used, so that none is violated by it; in formulas, the superscript t of a point is "
+        "its place on the segment of its step.",
         (
-            Column("step of the proof", "p", 0.22),
-            Column("statement", "p", 0.36),
+            Column("step of the proof", "p", 0.16),
+            Column("statement", "p", 0.44),
             Column("least", "r"),
             Column("median", "r"),
             Column("most", "r"),
-            Column("violated"),
         ),
         tuple(lines),
     )

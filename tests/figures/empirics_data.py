@@ -13,7 +13,8 @@ def budget(theorem: str = "delayed-lmo", worst: float | None = 4.0, **more: Any)
     """A waterfall of five levels and two inequalities; worst None: no constant that holds everywhere is known."""
     values = [1.0, 1.5, 2.5, 3.5, worst]
     names = ["measured average", "momentum's errors as they were", "measured terms", "trajectory constants"]
-    inequality = {"statement": "a <= b*eta", "steps": 20, "worst_step": 3, "min": 0.1, "median": 0.4, "max": 0.9}
+    numbers = {"steps": 20, "worst_step": 3, "min": 0.1, "median": 0.4, "max": 0.9}
+    inequality = {"statement": "a <= b*eta", "latex": r"a \le b \eta", **numbers}
     return {
         "name": "delay 2, noise-free",
         "theorem": theorem,
