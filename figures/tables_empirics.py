@@ -108,7 +108,7 @@ def used_table(budget: Row, name: str = "used") -> Table | None:
         name,
         f"What each step of the proof used: {text(budget, 'title', text(budget, 'theorem'))}",
         "Left side over right side at every step of the run, after what is progress was moved to the left. "
-        "L is the largest that a step used, so that none is violated by it; in formulas, the superscript t of a point is "
+        "L is the largest that a step used, so that none is violated by it; the superscript t of a point is "
         "its place on the segment of its step.",
         (
             Column("step of the proof", "p", 0.16),
