@@ -98,7 +98,7 @@ def measure_local(problem: ReplicaLoss, w0: Tensor, lanczos: int = 20) -> LocalQ
         weights[0],
         noise_nodes.ravel(),
         noise_weights.ravel() / problem.samples,
-        min(lanczos, problem.n) * (1 + problem.samples),
+        nodes.shape[1] + noise_nodes.shape[1] * problem.samples,
     )
 
 
