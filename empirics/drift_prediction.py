@@ -23,8 +23,8 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from empirics.errors import InputError
-from empirics.prediction import draw_rows, run_replicas
 from empirics.problems.replicas import ReplicaLoss
+from empirics.replica_runs import draw_rows, run_replicas
 from empirics.statistics import Interval, Ratio, fieller_ratio, student_interval
 from pipeline.optim.delayed import Delayed
 from pipeline.optim.error_feedback import ErrorFeedback

@@ -13,16 +13,12 @@ from typing import Any
 
 from torch import Tensor
 
-from empirics.estimators.model_norm import ModelNorm
+from empirics.estimators.model_norm import EuclideanNorm, ModelNorm
 from empirics.estimators.objective import FiniteObjective
 from empirics.estimators.weights import minus
 
-Weights = Mapping[str, Tensor]
-
-
-def frobenius(x: Weights) -> float:
-    """Frobenius norm over all parameters, in float64."""
-    return math.sqrt(sum(float((v.double() ** 2).sum()) for v in x.values()))
+#: Its own dual.
+FROBENIUS = EuclideanNorm()
 
 
 def _share(part: float, whole: float) -> float:
@@ -63,15 +59,15 @@ class DriftRecorder:
     def __call__(self, state: Any) -> None:
         U, previous = state.update, self._previous
         if previous is not None:
-            self.drift.append(_share(frobenius(minus(U, previous)), frobenius(U)))
+            self.drift.append(_share(FROBENIUS.norm(minus(U, previous)), FROBENIUS.norm(U)))
             if state.k % self.every == 0:
                 z = minus(state.x, previous) if self.corrected else state.x
                 _, at_z = self.objective.value_and_gradient(z)
                 _, at_read = self.objective.value_and_gradient(state.read)
-                size = frobenius(at_z)
+                size = FROBENIUS.norm(at_z)
                 m = momentum_of(state.optimizer, state.parameters, state.k)
-                self.delay_bias.append(_share(frobenius(minus(at_read, at_z)), size))
-                self.momentum_lag.append(_share(frobenius(minus(m, at_z)), size))
+                self.delay_bias.append(_share(FROBENIUS.norm(minus(at_read, at_z)), size))
+                self.momentum_lag.append(_share(FROBENIUS.norm(minus(m, at_z)), size))
         self._previous = U
 
 

@@ -5,7 +5,7 @@ spaced. The pathwise steps hold for any function f as long as the noise is what 
 that is recorded; only the noise's expectation needs f to be what the batches are drawn from. f and its gradient are
 computed in float64 at the run's own weights, so the noise has their rounding in it too.
 
-The lower bound of f is 0, a cross-entropy. No L is known that holds everywhere.
+The lower bound of f is 0, a cross-entropy. No finite L holds everywhere (docs/budget.md), so there is no worst case.
 """
 
 from __future__ import annotations

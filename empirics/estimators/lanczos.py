@@ -1,4 +1,4 @@
-"""Both ends of a symmetric operator's spectrum by Lanczos with full reorthogonalisation.
+"""Both ends of a symmetric operator's spectrum by Lanczos (`empirics.estimators.krylov`).
 
 Ritz value theta with residual r = ||H y - theta y||: an eigenvalue lies within r of theta (always), and within r^2/gap
 (Parlett 1980, ch. 11). From a random start the top one is missed with probability 0, and after k products
@@ -9,6 +9,7 @@ needs no residual, and covers what a residual cannot see.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ import numpy as np
 import torch
 
 from empirics.errors import InputError
+from empirics.estimators.krylov import Krylov, RowProduct, krylov_spaces, unit
 from empirics.estimators.weights import Weights, check_finite, flatten, unflatten
 
 Product = Callable[[Weights], Weights]
@@ -124,54 +126,45 @@ def extreme_eigenvalues(
     if not d:
         raise InputError("like: no parameter; allowed is at least one entry")
     generator = torch.Generator().manual_seed(seed)
-    q = _unit(torch.randn(d, dtype=torch.float64, generator=generator))
+    q = unit(torch.randn(d, dtype=torch.float64, generator=generator))
     if start is not None:
         given = flatten(start)
         check_finite({"start": given}, "start")
         if float(given.abs().max()) > 0:
-            q = _unit(_unit(given) + q)
-    most = min(most_products, d)
-    Q = torch.zeros(most, d, dtype=torch.float64)
-    diagonal: list[float] = []
-    below: list[float] = []
-    size, theta, S = 0.0, np.zeros(1), np.ones((1, 1))
-    for k in range(most):
-        Q[k] = q
-        found = product(unflatten(q, like))
-        check_finite(found, f"Hessian-vector product {k + 1}")
-        w = flatten(found)
-        size = max(size, float(torch.linalg.vector_norm(w)))
-        overlaps = Q[: k + 1] @ w
-        diagonal.append(float(overlaps[k]))
-        if k > 1 and float(overlaps[: k - 1].abs().max()) > ASYMMETRY * size:
-            raise InputError(
-                f"product {k + 1}: not of the operator that gave the ones before it; allowed is a symmetric operator "
-                f"that stays the same (eval mode, a fixed batch)"
-            )
-        w = w - Q[: k + 1].T @ overlaps
-        w = w - Q[: k + 1].T @ (Q[: k + 1] @ w)  # twice is enough
-        rest = float(torch.linalg.vector_norm(w))
-        T = np.diag(diagonal) + np.diag(below, 1) + np.diag(below, -1)
-        theta, S = np.linalg.eigh(T)
-        residuals = rest * np.abs(S[-1])
+            q = unit(unit(given) + q)
+    for space in krylov_spaces(_as_rows(product, like), q[None], most_products):
+        _check_same(space)
+        theta, S = np.linalg.eigh(space.T[0].numpy())
         # Nothing new: the space is invariant, and from a random start it meets every eigenspace.
-        invariant = rest <= 8 * math.sqrt(d) * np.finfo(float).eps * size
-        if invariant or _settled(which, theta, residuals, tolerance):
+        invariant = len(theta) == d or bool(space.ended)
+        residuals = (0.0 if invariant else float(space.rest)) * np.abs(S[-1])
+        settled = _settled(which, theta, residuals, tolerance)
+        if settled:
             break
-        below.append(rest)
-        q = w / rest
-    products = len(diagonal)
-    if products == d or invariant:
-        residuals = np.zeros_like(residuals)
-    bracket = None
-    if start is None:
-        bracket = _bracket(theta, products, d, level, bool(products == d or invariant))
-    settled = _settled(which, theta, residuals, tolerance)
-    return Spectrum(theta, residuals, Q[:products], S, settled, bracket, level)
+    bracket = _bracket(theta, len(theta), d, level, invariant) if start is None else None
+    return Spectrum(theta, residuals, space.basis[0], S, settled, bracket, level)
 
 
-def _unit(v: torch.Tensor) -> torch.Tensor:
-    return v / torch.linalg.vector_norm(v)
+def _as_rows(product: Product, like: Weights) -> RowProduct:
+    """The product on a single row; InputError where it is not finite."""
+    numbers = itertools.count(1)
+
+    def of_row(v: torch.Tensor) -> torch.Tensor:
+        found = product(unflatten(v[0], like))
+        check_finite(found, f"Hessian-vector product {next(numbers)}")
+        return flatten(found)[None]
+
+    return of_row
+
+
+def _check_same(space: Krylov) -> None:
+    """T has to be tridiagonal: the last product has nothing along directions older than its own and the one before."""
+    older = space.overlaps[0, :-2]
+    if older.numel() and float(older.abs().max()) > ASYMMETRY * float(space.size):
+        raise InputError(
+            f"product {space.overlaps.shape[1]}: not of the operator that gave the ones before it; allowed is a "
+            f"symmetric operator that stays the same (eval mode, a fixed batch)"
+        )
 
 
 def _settled(which: str, theta: np.ndarray, residuals: np.ndarray, tolerance: float) -> bool:

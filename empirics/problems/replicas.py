@@ -6,8 +6,9 @@ one backward gives all their gradients, and an elementwise optimizer on the para
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -17,13 +18,26 @@ from empirics.errors import InputError
 
 @dataclass(frozen=True)
 class ReplicaLoss:
-    """n weights, N samples; loss: (weights [R, n], rows [R, b]) -> mean over the rows, [R]; start [n]."""
+    """n weights, N samples; loss: (weights [R, n], rows [R, b]) -> mean over the rows, [R]; start [n].
+
+    shapes: the parameters that the n weights are, in their order, by name; none: one vector.
+    """
 
     name: str
     n: int
     samples: int
     loss: Callable[[Tensor, Tensor], Tensor]
     start: Tensor
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if sum(map(math.prod, self.layout.values())) != self.n:
+            raise InputError(f"shapes: {dict(self.shapes)}; allowed are shapes with {self.n} entries together")
+
+    @property
+    def layout(self) -> Mapping[str, tuple[int, ...]]:
+        """Name -> shape."""
+        return self.shapes or {"weights": (self.n,)}
 
     def everything(self, replicas: int) -> Tensor:
         """All samples, for each replica."""
@@ -45,6 +59,12 @@ class ReplicaLoss:
         free = w.detach().requires_grad_(True)
         (g,) = torch.autograd.grad(self.loss(free, self.everything(len(w))).sum(), free, create_graph=True)
         return torch.autograd.grad((g * v).sum(), free)[0]
+
+    def hessian_products(self, w: Tensor, vectors: Tensor) -> Tensor:
+        """Hessian of f at one point w [n] times each of the vectors [R, n]: what it takes of f is computed once."""
+        free = w.detach()[None].requires_grad_(True)
+        (g,) = torch.autograd.grad(self.loss(free, self.everything(1)).sum(), free, create_graph=True)
+        return torch.autograd.grad(g, free, vectors[:, None], is_grads_batched=True)[0][:, 0]
 
 
 def _positive(**numbers: int) -> None:
@@ -76,7 +96,8 @@ def perceptron(
         out = torch.bmm(h, w[:, cuts[1] : cuts[2], None])[..., 0] + w[:, cuts[2] :]
         return ((out - y[rows]) ** 2).mean(dim=1) / 2
 
-    return ReplicaLoss("perceptron", n, samples, loss, start)
+    shapes = {"up.weight": (features, hidden), "up.bias": (hidden,), "head.weight": (hidden,), "head.bias": (1,)}
+    return ReplicaLoss("perceptron", n, samples, loss, start, shapes)
 
 
 def quadratic_sum(curvatures: Tensor, spread: float = 1.0, samples: int = 16, seed: int = 0) -> ReplicaLoss:

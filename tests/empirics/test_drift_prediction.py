@@ -11,8 +11,8 @@ from scipy import stats
 
 from empirics.drift_prediction import ELEMENTWISE, drift_report, measure_cell, spearman
 from empirics.errors import InputError
-from empirics.prediction import draw_rows, settle
 from empirics.problems.replicas import perceptron, quadratic_sum
+from empirics.replica_runs import draw_rows, settle
 
 PROBLEM = perceptron()
 RATES = {"SGD": [0.05, 0.15], "heavy ball 0.9": [0.03], "EMA 0.9": [0.3], "Nesterov 0.9": [0.03], "sign 0.1": [0.005]}

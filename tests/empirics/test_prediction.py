@@ -13,9 +13,11 @@ import torch
 
 from empirics.errors import InputError
 from empirics.estimators.spectral_measure import spectral_measure
+from empirics.local_quadratic import measure_local
 from empirics.monte_carlo import optimizer_of
-from empirics.prediction import draw_rows, gap_report, measure_local, predict_gap, run_replicas, settle, three_arms
+from empirics.prediction import gap_report, predict_gap, three_arms
 from empirics.problems.replicas import perceptron, quadratic_sum
+from empirics.replica_runs import draw_rows, run_replicas, settle
 from theory.quadratic import QuadraticMethod
 
 CURVATURES = torch.tensor([-0.05, 0.1, 0.3, 0.5, 1.0], dtype=torch.float64)

@@ -176,6 +176,25 @@ def test_the_gpt_cannot_go_below_its_floor():
     assert problem.floor[0] < problem.value(x) < 1.0 < problem.value(problem.start())
 
 
+@pytest.mark.parametrize("t", [1.0, 10.0, 1e4])
+def test_no_smoothness_holds_everywhere_for_a_network(t):
+    """Curvature t^2 times a constant at weights that grow with t: GPT (docs/budget.md) and perceptron have no L."""
+    network = MADE["gpt"]()
+    x = {name: 0 * v if "norm" in name else v for name, v in network.start().items()}  # gains and biases 0
+    x["layers.2.head.weight"] = torch.zeros(256, 8, dtype=torch.float64)
+    x["layers.2.head.weight"][:2, 0] = torch.tensor([t, -t], dtype=torch.float64)
+    along = {name: torch.zeros_like(v) for name, v in x.items()}
+    along["layers.2.norm.bias"][0] = 1.0
+    assert inner(along, network.hessian_product(x, along)) == pytest.approx(2 * t**2 / 256, rel=1e-9)
+
+    network = MADE["mlp"]()
+    x = {name: torch.zeros_like(v) for name, v in network.start().items()}  # tanh(0) = 0, tanh'(0) = 1
+    x["layers.2.weight"][0, 0] = t
+    along = {name: torch.zeros_like(v) for name, v in x.items()}
+    along["layers.0.bias"][0] = 1.0
+    assert inner(along, network.hessian_product(x, along)) == pytest.approx(t**2, rel=1e-9)
+
+
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_problems_by_name(name, tmp_path):
     corpus = tmp_path / "text"

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 import torch
 
+from empirics.estimators.model_norm import EuclideanNorm
 from empirics.estimators.weights import minus
 from empirics.gpt_runs import measure_drift, measure_theorem
-from empirics.recorder import frobenius
 from pipeline.models.gpt import GPTConfig
 from pipeline.training import TrainConfig, train_oracle
 
@@ -48,7 +48,8 @@ def test_drift_equals_its_definition(optimizer):
     config = replace(CONFIG, optimizer=optimizer, pool=0, steps=6, lr=1e-3)
     updates = []
     train_oracle(config, TEXT, lambda state: updates.append(state.update))
-    shares = [frobenius(minus(b, a)) / frobenius(b) for a, b in zip(updates, updates[1:], strict=False)]
+    size = EuclideanNorm().norm
+    shares = [size(minus(b, a)) / size(b) for a, b in zip(updates, updates[1:], strict=False)]
     measured = measure_drift(config, TEXT, every=2, sequences=4)
     assert measured.drift == pytest.approx(sum(shares[len(shares) // 2 :]) / len(shares[len(shares) // 2 :]), rel=1e-12)
     assert measured.delay_bias > 0

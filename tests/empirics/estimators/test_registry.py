@@ -13,7 +13,7 @@ from theory.symbols import QUANTITIES
 
 FOLDER = Path(__file__).resolve().parents[3] / "empirics" / "estimators"
 #: Modules that measure nothing by themselves.
-TOOLS = {"__init__", "hessian", "model_norm", "objective", "weights"}
+TOOLS = {"__init__", "hessian", "krylov", "model_norm", "objective", "weights"}
 
 
 def test_every_estimator_of_the_theory_is_there():
