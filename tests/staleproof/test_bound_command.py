@@ -92,7 +92,8 @@ def test_hypotheses_are_everywhere(capsys: pytest.CaptureFixture[str]) -> None:
         text = out(capsys, "pipedream-exact", *options)
         assert condition in text and "equal-noise" in text and r"\|\nabla f(y_m)\|^2" in text
     latex = out(capsys, "pipedream-exact", "--latex")
-    assert r"\leq 1$, then" in latex and "equal-noise" in latex and r"\|\nabla f(y_m)\|^2 \le" in latex
+    assert r"\leq 1$, then" in latex and "equal-noise" in latex
+    assert "\\|\\nabla f(y_m)\\|^2 \\\\\n& \\quad \\le{} \\frac{" in latex
     assert latex.count(r"\item[") == len(BOUNDS["pipedream-exact"].assumptions)
     assert "\n% assumes duality" in out(capsys, "delayed-lmo", "--expand", "--latex")
     data = read(capsys, "delayed-lmo-median", "--terms")
