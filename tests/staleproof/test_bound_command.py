@@ -101,6 +101,22 @@ def test_hypotheses_are_everywhere(capsys: pytest.CaptureFixture[str]) -> None:
     assert data["metric"].startswith(r"\frac") and data["conditions"] == []
 
 
+def test_delay_of_a_schedule(capsys: pytest.CaptureFixture[str]) -> None:
+    without = [word for word in VALUES if not word.startswith("tau")]
+    of_2bw = ["--schedule", "pipedream-2bw", "--stages", "4", "--set", *without]
+    result = read(capsys, "delayed-lmo", *of_2bw)
+    assert result["values"]["tau"] == 1 and result["value"] == read(capsys, "delayed-lmo", "--set", *VALUES)["value"]
+    assert result["schedule"] == ["pipedream-2bw, S = 4: tau = 1, at every stage and step"]
+    assert f"\nwith {result['schedule'][0]}\n  initial" in out(capsys, "delayed-lmo", *of_2bw)
+    words = "gamma=1/1000 L=1 G=1 K=1e6 Delta0=1".split()
+    of_pipedream = ["--schedule", "pipedream", "--stages", "16", "--set", *words]
+    assert read(capsys, "rpd-b", *of_pipedream)["values"]["delta_max"] == 304
+    tuned = read(capsys, "rpd-b", "--tune", "--schedule", "pipedream", "--stages", "16", "--set", *words[1:])
+    assert tuned["values"]["delta_max"] == 304 and "304" in tuned["schedule"][0]
+    both = read(capsys, "--compare", "rpd-b", "pipedream-exact", *of_pipedream, "sigma=1", "M=62500")
+    assert both["values"]["S"] == 16 and len(both["schedule"]) == 2
+
+
 def test_fractions(capsys: pytest.CaptureFixture[str]) -> None:
     words = [word.replace("eta=0.01", "eta=1/100").replace("alpha=0.05", "alpha=1/20") for word in VALUES]
     decimals, fractions = (read(capsys, "delayed-lmo", "--set", *given)["value"] for given in (VALUES, words))
@@ -146,6 +162,12 @@ def test_terms_lists_and_latex(capsys: pytest.CaptureFixture[str]) -> None:
         (["delayed-lmo", "--set", f"eta=1/1{'0' * 400}"], ["eta=1/1000", "float64"]),
         (["delayed-lmo", "--set", "eta=1/0"], ["'eta=1/0'"]),
         (["--compare", "delayed-lmo"], ["--compare", "2"]),
+        (["delayed-lmo", "--schedule", "pipedream", "--stages", "4"], ["no single delay", "3 2 1 0"]),
+        (["delayed-lmo", "--schedule", "1f1b", "--stages", "4", "--set", "tau=1"], ["'tau'", "1f1b sets it to 0"]),
+        (["delayed-lmo", "--schedule", "1f1b"], ["stages", "--stages"]),
+        (["delayed-lmo", "--microbatches", "4"], ["microbatches", "give --schedule NAME too"]),
+        (["delayed-lmo", "--expand", "--schedule", "1f1b", "--stages", "4"], ["--schedule", "--expand"]),
+        (["--list", "--schedule", "1f1b", "--stages", "4"], ["--schedule", "--list"]),
         (["delayed-lmo", "--compare", "delayed-lmo", "kovalev"], ["'delayed-lmo'", "one too many"]),
         (["--compare", "delayed-lmo", "kovalev", "--set", "zeta=1"], ["'zeta'"]),
         (["delayed-lmo-finite", "--tune", "alpha", "--latex", "--set", *VALUES[:2], *VALUES[3:]], ["no closed form"]),
