@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     bounds = [get_bound(name) for name in args.compare or [args.name] if name is not None]
     values, schedule = values_of(args, bounds)
     if args.compare:
-        show_comparison(*bounds, values, schedule, args)
+        show_comparison(bounds[0], bounds[1], values, schedule, args)
     elif args.list:
         _list(BOUNDS, args)
     elif args.name is None and args.latex:
