@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 def show_expansion(bound: Bound, args: argparse.Namespace) -> None:
-    """Orders in K after tuning."""
+    """Orders in K, or M, after tuning."""
     import sympy as sp
 
-    names = tuple(name for name in ("eta", "gamma") if name in bound.symbols)[:1]
-    expansion = bound.expand((*names, *(name for name in ("alpha",) if name in bound.symbols)))
+    expansion = bound.expand()
 
     def plain(order: Any) -> dict[str, str] | None:
         return order and {"power": str(order.power), "coefficient": sp.sstr(order.coefficient), "latex": order.latex()}
 
     result = {
         **head(bound),
+        "horizon": expansion.horizon,
         "at": {name: plain(order) for name, order in expansion.at.items()},
         "terms": {name: plain(order) for name, order in expansion.terms.items()},
         "total": [plain(order) for order in expansion.total],
@@ -37,13 +37,16 @@ def show_expansion(bound: Bound, args: argparse.Namespace) -> None:
         emit(f"{bound.metric} \\lesssim " + " + ".join(order.latex() for order in expansion.total))
         emit(commented(bound))
     else:
-        emit(f"{bound.title}, {' and '.join(expansion.at)} tuned, K to infinity")
+        tuned = f"{' and '.join(expansion.at)} tuned" if expansion.at else "nothing to tune"
+        emit(f"{bound.title}, {tuned}, {expansion.horizon} to infinity")
         rows = [*expansion.at.items(), *expansion.terms.items(), ("total", expansion.total[0])]
         rows += [("delay / total", expansion.delay_relative)]
-        width = max(len(name) for name, _ in rows)
-        for name, order in rows:
-            if order is not None:
-                emit(f"  {name:<{width}}  K^({order.power})  {sp.sstr(order.coefficient)}")
+        shown = [(name, order) for name, order in rows if order is not None]
+        width = max(len(name) for name, _ in shown)
+        powers = [f"{expansion.horizon}^({order.power})" for _, order in shown]
+        wide = max(map(len, powers))
+        for (name, order), power in zip(shown, powers, strict=True):
+            emit(f"  {name:<{width}}  {power:<{wide}}  {sp.sstr(order.coefficient)}")
 
 
 def show_comparison(

@@ -57,6 +57,9 @@ def test_expand(capsys: pytest.CaptureFixture[str]) -> None:
     assert (powers["noise"], powers["start"], powers["delay"]) == ("-1/4", "-1/2", "-3/4")
     assert "K^(-3/4)" in out(capsys, "delayed-lmo", "--expand")
     assert r"\lesssim" in out(capsys, "delayed-lmo", "--expand", "--latex")
+    assert "gamma tuned, M to infinity\n  gamma    M^(-1/2)" in out(capsys, "pipedream-exact", "--expand")
+    assert r"\, M^{-1/2}" in out(capsys, "pipedream-exact", "--expand", "--latex")
+    assert "nothing to tune, K to infinity" in out(capsys, "delayed-lmo-tuned-both", "--expand")
 
 
 def test_compare(capsys: pytest.CaptureFixture[str]) -> None:
@@ -140,7 +143,7 @@ def test_terms_lists_and_latex(capsys: pytest.CaptureFixture[str]) -> None:
         (["delayed-lmo", "--tune", "K", "--set", *VALUES], ["tune K", "eta, alpha"]),
         (["delayed-lmo", "--tune", "--set", *VALUES], ["eta is tuned"]),
         (["delayed-lmo", "--tune", "--set", "L=1"], ["missing", "alpha"]),
-        (["rpd-b", "--expand"], ["rpd-b", "no closed form"]),
+        (["rpd-pl", "--expand"], ["rpd-pl", "missing is a term in 1/gamma", "initial"]),
         (["--compare", "delayed-lmo", "nothing"], ["'nothing'", "--list"]),
         (["error-feedback", "--set", "tau=5"], ["'tau'", "assumes delay-one (tau = 1)"]),
         (["delayd-lmo"], ["did you mean delayed-lmo or"]),
