@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from staleproof.output import emit, emit_json
@@ -13,17 +14,17 @@ if TYPE_CHECKING:
 
 
 def show_expansion(bound: Bound, args: argparse.Namespace) -> None:
-    """Orders in K after tuning."""
+    """Orders in K, or M, after tuning."""
     import sympy as sp
 
-    names = tuple(name for name in ("eta", "gamma") if name in bound.symbols)[:1]
-    expansion = bound.expand((*names, *(name for name in ("alpha",) if name in bound.symbols)))
+    expansion = bound.expand()
 
     def plain(order: Any) -> dict[str, str] | None:
         return order and {"power": str(order.power), "coefficient": sp.sstr(order.coefficient), "latex": order.latex()}
 
     result = {
         **head(bound),
+        "horizon": expansion.horizon,
         "at": {name: plain(order) for name, order in expansion.at.items()},
         "terms": {name: plain(order) for name, order in expansion.terms.items()},
         "total": [plain(order) for order in expansion.total],
@@ -36,16 +37,21 @@ def show_expansion(bound: Bound, args: argparse.Namespace) -> None:
         emit(f"{bound.metric} \\lesssim " + " + ".join(order.latex() for order in expansion.total))
         emit(commented(bound))
     else:
-        emit(f"{bound.title}, {' and '.join(expansion.at)} tuned, K to infinity")
+        tuned = f"{' and '.join(expansion.at)} tuned" if expansion.at else "nothing to tune"
+        emit(f"{bound.title}, {tuned}, {expansion.horizon} to infinity")
         rows = [*expansion.at.items(), *expansion.terms.items(), ("total", expansion.total[0])]
         rows += [("delay / total", expansion.delay_relative)]
-        width = max(len(name) for name, _ in rows)
-        for name, order in rows:
-            if order is not None:
-                emit(f"  {name:<{width}}  K^({order.power})  {sp.sstr(order.coefficient)}")
+        shown = [(name, order) for name, order in rows if order is not None]
+        width = max(len(name) for name, _ in shown)
+        powers = [f"{expansion.horizon}^({order.power})" for _, order in shown]
+        wide = max(map(len, powers))
+        for (name, order), power in zip(shown, powers, strict=True):
+            emit(f"  {name:<{width}}  {power:<{wide}}  {sp.sstr(order.coefficient)}")
 
 
-def show_comparison(first: Bound, second: Bound, values: dict[str, float], args: argparse.Namespace) -> None:
+def show_comparison(
+    first: Bound, second: Bound, values: dict[str, float], schedule: list[str], args: argparse.Namespace
+) -> None:
     """Term by term, what only one of the two assumes, and the verdict at the values where they are given."""
     from theory.comparison import at_values, comparison_json, verdicts
 
@@ -57,14 +63,15 @@ def show_comparison(first: Bound, second: Bound, values: dict[str, float], args:
             bound.name: {"value": here["total"], "terms": {name: x for name, x in here.items() if name != "total"}}
             for bound, here in zip((first, second), numbers, strict=False)
         }
-        emit_json({**comparison_json(comparison), "values": values, "numbers": by_name, "verdicts": judged})
+        given = {"values": values, "schedule": schedule}
+        emit_json({**comparison_json(comparison), **given, "numbers": by_name, "verdicts": judged})
         return
     if args.latex:
         from staleproof.statements import statement
 
         emit(f"{statement(first)}\n\n{statement(second)}")
         return
-    emit(f"{first.name} -> {second.name}")
+    emit("\n".join([f"{first.name} -> {second.name}", *(f"  with {line}" for line in schedule)]))
     rows = []
     for term in (*comparison.terms, comparison.total):
         shown = [f"{here[term.name]:.6g}" if term.name in here else "-" for here in numbers]
@@ -121,14 +128,16 @@ def head(bound: Bound) -> dict[str, Any]:
     }
 
 
-def hypotheses(bound: Bound) -> str:
-    """Title, kind and reference; what is bounded; under which conditions and assumptions. For text output."""
+def hypotheses(bound: Bound, schedule: Sequence[str] = ()) -> str:
+    """Title, kind and reference; what is bounded; under which conditions and assumptions; the schedule whose delay is
+    taken. For text output."""
     import sympy as sp
 
     lines = [bound.title, f"{bound.kind}; {bound.reference}", f"bounds {bound.metric}"]
     if bound.conditions:
         lines.append(f"if {' and '.join(sp.sstr(condition) for condition in bound.conditions)}")
     lines.append(f"assumes {', '.join(bound.assumptions)}")
+    lines += [f"with {line}" for line in schedule]
     return "\n".join(lines)
 
 

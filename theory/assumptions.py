@@ -1,7 +1,7 @@
 """Every assumption a theorem of this room may rest on, once, by name.
 
-A `Bound` or an `Inequality` lists the names; what they mean is written here and nowhere else. `MATHEMATICS` are the
-other axioms of the proofs.
+A `Bound` or an `Inequality` lists the names; what they mean is written here, and in mathematics in
+`theory.latex_words`. `MATHEMATICS` are the other axioms of the proofs.
 """
 
 from __future__ import annotations

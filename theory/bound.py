@@ -205,8 +205,8 @@ class Bound:
 
         return tune(self, names, values)
 
-    def expand(self, tune: tuple[str, ...] = ("eta", "alpha")) -> Expansion:
-        """Leading orders for K -> oo after tuning, term by term: see `theory.expansion`."""
+    def expand(self, tune: tuple[str, ...] | None = None) -> Expansion:
+        """Leading orders for K -> oo after tuning (None: step size and alpha), term by term: see `theory.expansion`."""
         from theory.expansion import expand
 
         return expand(self, tune)

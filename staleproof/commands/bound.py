@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import math
-from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
 from staleproof.arguments import add_json
 from staleproof.bound_output import commented, head, hypotheses, show_comparison, show_expansion
+from staleproof.bound_values import add_values, refuse_without_values, values_of
 from staleproof.errors import EXIT_HOLDS, InputError
 from staleproof.output import emit, emit_json
 
@@ -22,6 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "NAME --set SYMBOL=VALUE ...",
         "NAME --terms [--set ...]",
         "NAME --tune [SYMBOL ...] --set ... [--latex]",
+        "NAME --schedule NAME --stages S [--tune] --set ...",
         "NAME --expand [--latex]",
         "--compare A B [--set ... | --latex]",
         "[NAME | --list] --latex",
@@ -31,14 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "\n       ".join(f"staleproof bound {form}" for form in forms)
     add = parser.add_argument
     add("name", metavar="NAME", nargs="?", help="bound, before all options; --list prints the names")
-    add(
-        "--set",
-        metavar="SYMBOL=VALUE",
-        nargs="+",
-        action="extend",
-        default=[],
-        help="values of the symbols, e.g. --set L=1 eta=1/100",
-    )
+    add_values(parser)
     add("--terms", action="store_true", help="print each term with its formula and meaning; needs no values")
     add(
         "--tune",
@@ -64,13 +57,10 @@ def run(args: argparse.Namespace) -> int:
 
     _refuse_ignored(args)
     _refuse_order(args, BOUNDS)
-    values = dict(assignment(text) for text in args.set)
-    if len(values) != len(args.set):
-        names = [text.split("=", 1)[0].strip() for text in args.set]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"set: {twice!r} is given twice; give each symbol once")
+    bounds = [get_bound(name) for name in args.compare or [args.name] if name is not None]
+    values, schedule = values_of(args, bounds)
     if args.compare:
-        show_comparison(get_bound(args.compare[0]), get_bound(args.compare[1]), values, args)
+        show_comparison(bounds[0], bounds[1], values, schedule, args)
     elif args.list:
         _list(BOUNDS, args)
     elif args.name is None and args.latex:
@@ -82,11 +72,11 @@ def run(args: argparse.Namespace) -> int:
             "name: not given; give a bound before the options, e.g. delayed-lmo --terms; --list prints the names"
         )
     elif args.tune is not None:
-        _tune(get_bound(args.name), tuple(args.tune), values, args)
+        _tune(bounds[0], tuple(args.tune), values, schedule, args)
     elif args.expand:
-        show_expansion(get_bound(args.name), args)
+        show_expansion(bounds[0], args)
     else:
-        _evaluate(get_bound(args.name), values, args)
+        _evaluate(bounds[0], values, schedule, args)
     return EXIT_HOLDS
 
 
@@ -102,9 +92,7 @@ def _refuse_ignored(args: argparse.Namespace) -> None:
         raise InputError(f"name: {args.name!r} is one too many; {which}")
     if args.latex and (args.json or mode == "terms"):
         raise InputError(f"latex: --latex is not allowed with --{'json' if args.json else 'terms'}; give one of them")
-    if args.set and (mode in ("list", "expand") or (args.latex and mode != "tune")):
-        beside = mode if mode in ("list", "expand") else "latex"
-        raise InputError(f"set: --set is not allowed with --{beside}, which needs no values")
+    refuse_without_values(args, mode)
 
 
 def _refuse_order(args: argparse.Namespace, bounds: dict[str, Bound]) -> None:
@@ -128,7 +116,7 @@ def _list(bounds: dict[str, Bound], args: argparse.Namespace) -> None:
         emit("\n".join(f"{name:<{width}}  {title}" for name, title in titles.items()))
 
 
-def _evaluate(bound: Bound, values: dict[str, float], args: argparse.Namespace) -> None:
+def _evaluate(bound: Bound, values: dict[str, float], schedule: list[str], args: argparse.Namespace) -> None:
     import sympy as sp
 
     from theory.bound import TERM_NAMES
@@ -136,6 +124,7 @@ def _evaluate(bound: Bound, values: dict[str, float], args: argparse.Namespace) 
     result: dict[str, Any] = {
         **head(bound),
         "values": values,
+        "schedule": schedule,
         "chosen": {},
         "value": None,
         "terms": None,
@@ -154,18 +143,20 @@ def _evaluate(bound: Bound, values: dict[str, float], args: argparse.Namespace) 
 
         emit(f"{statement(bound)}\n{assumptions([bound])}")
     elif args.terms:
-        emit(hypotheses(bound))
+        emit(hypotheses(bound, schedule))
         for name, term in bound.terms.items():
             number = f" = {result['terms'][name]!r}" if result["terms"] else ""
             emit(f"  {name}: {TERM_NAMES[name]}\n    {sp.sstr(term)}{number}")
     else:
-        emit(hypotheses(bound))
+        emit(hypotheses(bound, schedule))
         _print_terms(result["terms"], result["value"])
         for name, best in result["chosen"].items():
             emit(f"  {name} = {best:g} (best choice)")
 
 
-def _tune(bound: Bound, names: tuple[str, ...], values: dict[str, float], args: argparse.Namespace) -> None:
+def _tune(
+    bound: Bound, names: tuple[str, ...], values: dict[str, float], schedule: list[str], args: argparse.Namespace
+) -> None:
     from theory.evaluation import latex_of
 
     names = names or tuple(name for name in ("eta", "gamma") if name in bound.symbols)[:1]
@@ -173,6 +164,7 @@ def _tune(bound: Bound, names: tuple[str, ...], values: dict[str, float], args: 
     result = {
         **head(bound),
         "values": values,
+        "schedule": schedule,
         "at": tuned.at,
         "value": tuned.value,
         "terms": tuned.terms,
@@ -193,7 +185,7 @@ def _tune(bound: Bound, names: tuple[str, ...], values: dict[str, float], args: 
         emit("\n".join(f"{name}^* = {text}" for name, text in [(_latex_name(n), t) for n, t in places]))
         emit(f"{bound.metric} \\le {value[1]}\n{commented(bound)}")
     else:
-        emit(hypotheses(bound))
+        emit(hypotheses(bound, schedule))
         _print_terms(tuned.terms, tuned.value)
         for name, best in tuned.at.items():
             emit(f"  {name} = {best!r} (best, {tuned.method})")
@@ -227,22 +219,3 @@ def _latex_name(name: str) -> str:
     from theory.symbols import get_quantity
 
     return get_quantity(name).latex
-
-
-def assignment(text: str) -> tuple[str, float]:
-    """SYMBOL=VALUE as a pair, VALUE a decimal or a fraction; raises InputError naming the text and the form."""
-    name, sign, number = text.partition("=")
-    over, slash, under = number.partition("/")
-    try:
-        value = int(over) / int(under) if slash else float(number)
-        zero = int(over) == 0 if slash else Decimal(number) == 0
-        beyond = (value == 0 and not zero) or (math.isinf(value) and "inf" not in number.lower())
-    except OverflowError:
-        beyond = True
-    except (ValueError, ZeroDivisionError, InvalidOperation):
-        beyond, sign = False, ""
-    if not sign or not name.strip():
-        raise InputError(f"set: {text!r} is not allowed; give SYMBOL=VALUE with a number, e.g. tau=1 or eta=1/100")
-    if beyond:
-        raise InputError(f"set: {text!r} is beyond what a float64 holds, 5e-324 to 1.8e308")
-    return name.strip(), value

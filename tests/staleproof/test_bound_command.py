@@ -57,6 +57,9 @@ def test_expand(capsys: pytest.CaptureFixture[str]) -> None:
     assert (powers["noise"], powers["start"], powers["delay"]) == ("-1/4", "-1/2", "-3/4")
     assert "K^(-3/4)" in out(capsys, "delayed-lmo", "--expand")
     assert r"\lesssim" in out(capsys, "delayed-lmo", "--expand", "--latex")
+    assert "gamma tuned, M to infinity\n  gamma    M^(-1/2)" in out(capsys, "pipedream-exact", "--expand")
+    assert r"\, M^{-1/2}" in out(capsys, "pipedream-exact", "--expand", "--latex")
+    assert "nothing to tune, K to infinity" in out(capsys, "delayed-lmo-tuned-both", "--expand")
 
 
 def test_compare(capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,12 +95,29 @@ def test_hypotheses_are_everywhere(capsys: pytest.CaptureFixture[str]) -> None:
         text = out(capsys, "pipedream-exact", *options)
         assert condition in text and "equal-noise" in text and r"\|\nabla f(y_m)\|^2" in text
     latex = out(capsys, "pipedream-exact", "--latex")
-    assert r"\leq 1$, then" in latex and "equal-noise" in latex and r"\|\nabla f(y_m)\|^2 \le" in latex
+    assert r"\leq 1$, then" in latex and "equal-noise" in latex
+    assert "\\|\\nabla f(y_m)\\|^2 \\\\\n& \\quad \\le{} \\frac{" in latex
     assert latex.count(r"\item[") == len(BOUNDS["pipedream-exact"].assumptions)
     assert "\n% assumes duality" in out(capsys, "delayed-lmo", "--expand", "--latex")
     data = read(capsys, "delayed-lmo-median", "--terms")
     assert data["unit"] == "f/x" and "fixed-delay" in data["assumptions"] and "ceiling" in data["optional"]["s"]
     assert data["metric"].startswith(r"\frac") and data["conditions"] == []
+
+
+def test_delay_of_a_schedule(capsys: pytest.CaptureFixture[str]) -> None:
+    without = [word for word in VALUES if not word.startswith("tau")]
+    of_2bw = ["--schedule", "pipedream-2bw", "--stages", "4", "--set", *without]
+    result = read(capsys, "delayed-lmo", *of_2bw)
+    assert result["values"]["tau"] == 1 and result["value"] == read(capsys, "delayed-lmo", "--set", *VALUES)["value"]
+    assert result["schedule"] == ["pipedream-2bw, S = 4: tau = 1, at every stage and step"]
+    assert f"\nwith {result['schedule'][0]}\n  initial" in out(capsys, "delayed-lmo", *of_2bw)
+    words = "gamma=1/1000 L=1 G=1 K=1e6 Delta0=1".split()
+    of_pipedream = ["--schedule", "pipedream", "--stages", "16", "--set", *words]
+    assert read(capsys, "rpd-b", *of_pipedream)["values"]["delta_max"] == 304
+    tuned = read(capsys, "rpd-b", "--tune", "--schedule", "pipedream", "--stages", "16", "--set", *words[1:])
+    assert tuned["values"]["delta_max"] == 304 and "304" in tuned["schedule"][0]
+    both = read(capsys, "--compare", "rpd-b", "pipedream-exact", *of_pipedream, "sigma=1", "M=62500")
+    assert both["values"]["S"] == 16 and len(both["schedule"]) == 2
 
 
 def test_fractions(capsys: pytest.CaptureFixture[str]) -> None:
@@ -123,7 +143,7 @@ def test_terms_lists_and_latex(capsys: pytest.CaptureFixture[str]) -> None:
         (["delayed-lmo", "--tune", "K", "--set", *VALUES], ["tune K", "eta, alpha"]),
         (["delayed-lmo", "--tune", "--set", *VALUES], ["eta is tuned"]),
         (["delayed-lmo", "--tune", "--set", "L=1"], ["missing", "alpha"]),
-        (["rpd-b", "--expand"], ["rpd-b", "no closed form"]),
+        (["rpd-pl", "--expand"], ["rpd-pl", "missing is a term in 1/gamma", "initial"]),
         (["--compare", "delayed-lmo", "nothing"], ["'nothing'", "--list"]),
         (["error-feedback", "--set", "tau=5"], ["'tau'", "assumes delay-one (tau = 1)"]),
         (["delayd-lmo"], ["did you mean delayed-lmo or"]),
@@ -145,6 +165,12 @@ def test_terms_lists_and_latex(capsys: pytest.CaptureFixture[str]) -> None:
         (["delayed-lmo", "--set", f"eta=1/1{'0' * 400}"], ["eta=1/1000", "float64"]),
         (["delayed-lmo", "--set", "eta=1/0"], ["'eta=1/0'"]),
         (["--compare", "delayed-lmo"], ["--compare", "2"]),
+        (["delayed-lmo", "--schedule", "pipedream", "--stages", "4"], ["no single delay", "3 2 1 0"]),
+        (["delayed-lmo", "--schedule", "1f1b", "--stages", "4", "--set", "tau=1"], ["'tau'", "1f1b sets it to 0"]),
+        (["delayed-lmo", "--schedule", "1f1b"], ["stages", "--stages"]),
+        (["delayed-lmo", "--microbatches", "4"], ["microbatches", "give --schedule NAME too"]),
+        (["delayed-lmo", "--expand", "--schedule", "1f1b", "--stages", "4"], ["--schedule", "--expand"]),
+        (["--list", "--schedule", "1f1b", "--stages", "4"], ["--schedule", "--list"]),
         (["delayed-lmo", "--compare", "delayed-lmo", "kovalev"], ["'delayed-lmo'", "one too many"]),
         (["--compare", "delayed-lmo", "kovalev", "--set", "zeta=1"], ["'zeta'"]),
         (["delayed-lmo-finite", "--tune", "alpha", "--latex", "--set", *VALUES[:2], *VALUES[3:]], ["no closed form"]),

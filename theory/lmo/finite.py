@@ -25,7 +25,7 @@ n = Min(tau, K)
 
 BOUND = Bound(
     name="delayed-lmo-finite",
-    title="Theorem 1, finite sums kept",
+    title="Theorem 1 with finite sums: delayed LMO method, gradient at the iterate",
     terms={
         "initial": INITIAL,
         "step": STEP,

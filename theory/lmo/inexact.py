@@ -36,7 +36,13 @@ FORMS = {  # form -> (the exact oracle's bound, where the gradient is measured)
     "": (delayed.BOUND, "gradient at the iterate"),
     "-shifted": (shifted.BOUND, "gradient where it was taken"),
     "-median": (median.BOUND, "gradient at the median age"),
-    "-momentum": (momentum.BOUND, "the direction's own dual norm"),
+    "-momentum": (momentum.BOUND, "dual norm of the direction itself"),
+}
+LABELS = {  # form -> what the theorem is called
+    "": "Theorem 1i",
+    "-shifted": "Theorem 1i, shifted",
+    "-median": "Theorem 1i, median age",
+    "-momentum": "Theorem 1i, own norm",
 }
 
 
@@ -62,14 +68,15 @@ def inexact_terms(form: str, law: AgeLaw) -> dict[str, Expr]:
 def _bound(form: str, law: AgeLaw) -> Bound:
     exact, where = FORMS[form]
     nesterov = law is NESTEROV
+    label = f"{LABELS[form]}, Nesterov's direction" if nesterov else LABELS[form]
     return Bound(
         name=f"delayed-lmo-inexact{'-nesterov' if nesterov else ''}{form}",
-        title=f"Theorem 1i: inexact{' Nesterov' if nesterov else ''} LMO method, {where}",
+        title=f"{label}: inexact LMO method, {where}",
         terms=inexact_terms(form, law),
         metric=exact.metric if not (nesterov and form == "-momentum") else OWN_NORM,
         assumptions=(*ASSUMPTIONS, "nesterov") if nesterov else ASSUMPTIONS,
         conditions=(Le(r_lo, r_hi),),
-        reference="derived here, Theorem 1i",
+        reference=f"derived here, {label}",
         optional={"s": law.median} if form == "-median" else {},
     )
 

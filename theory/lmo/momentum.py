@@ -14,7 +14,7 @@ from theory.lmo.parts import ASSUMPTIONS_LMO, DELAY, INITIAL, LAG, NOISE, START,
 
 BOUND = Bound(
     name="delayed-lmo-momentum",
-    title="Theorem 1m: delayed LMO method, the momentum's own dual norm",
+    title="Theorem 1m, own norm: delayed LMO method, dual norm of the momentum itself",
     terms={
         "initial": INITIAL,
         "step": STEP,
@@ -25,5 +25,5 @@ BOUND = Bound(
     },
     metric=r"\frac{1}{K} \sum_{k<K} \mathbb{E} \|m_{k+1}\|_*",
     assumptions=ASSUMPTIONS_LMO,
-    reference="derived here, Theorem 1m, second display",
+    reference="derived here, Theorem 1m, own norm",
 )

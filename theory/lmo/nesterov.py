@@ -20,13 +20,14 @@ from theory.lmo.parts import ASSUMPTIONS_LMO
 
 def _bound(form: str) -> Bound:
     exact, where = FORMS[form]
+    label = exact.title.partition(":")[0]  # Theorem 1, 1s, 1m
     return Bound(
         name=f"delayed-lmo-nesterov{form}",
-        title=f"Theorem 1, Nesterov's direction: {where}",
+        title=f"{label}, Nesterov's direction: delayed LMO method, {where}",
         terms={name: term.subs({r_lo: 1, r_hi: 1}) for name, term in inexact_terms(form, NESTEROV).items()},
         metric=exact.metric if form != "-momentum" else OWN_NORM,
         assumptions=(*ASSUMPTIONS_LMO, "nesterov"),
-        reference="derived here, Theorem 1 with the age law of Nesterov's direction",
+        reference=f"derived here, {label} with the age law of Nesterov's direction",
         optional={"s": NESTEROV.median} if form == "-median" else {},
     )
 

@@ -60,7 +60,7 @@ def _terms(total: Expr) -> dict[str, Expr]:
 
 BOUND = Bound(
     name="star-convex",
-    title="Star-convex objective, decoupled weight decay",
+    title="Star-convex theorem: LMO method with decoupled weight decay",
     terms=_terms(1 / b),
     metric=METRIC,
     unit=UNIT,
@@ -71,7 +71,7 @@ BOUND = Bound(
 
 FINITE = Bound(
     name="star-convex-finite",
-    title="Star-convex objective, decoupled weight decay, the sum over the run kept",
+    title="Star-convex theorem with finite sums: LMO method with decoupled weight decay",
     terms=_terms((1 - (1 - b) ** K) / b),
     metric=METRIC,
     unit=UNIT,

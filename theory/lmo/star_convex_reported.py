@@ -23,7 +23,7 @@ from theory.lmo.star_convex import BOUND as OURS
 
 BOUND = Bound(
     name="star-convex-reported",
-    title="Theorem 4.2 of arXiv 2606.30634, as reported (delay 1)",
+    title="Theorem 4.2 of arXiv 2606.30634, as reported: star-convex objective, delay 1",
     terms={name: term.subs(r, 1) for name, term in OURS.terms.items() if name != "delay"}
     | {"noise": 2 * eta / b * sqrt(2 * alpha) * sqrt(rho**2 * sigma**2 + 8 * L**2 * eta**2)},
     metric=METRIC,

@@ -46,7 +46,7 @@ def _terms(c: int) -> dict[str, Expr]:
 def _tuned(original: Bound, c: int, what: str) -> Bound:
     return Bound(
         name=f"{original.name}-tuned",
-        title=f"Corollary: {what} with the best step size",
+        title=f"Corollary of {what}: the best step size",
         terms=_terms(c),
         metric=original.metric,
         assumptions=(*original.assumptions, "tuned-step"),
@@ -62,7 +62,7 @@ _EXCESS = sqrt(1 + BEST_ALPHA * (tau - Rational(3, 4)))  # sqrt(C a*/(2 L))
 _SMALL = _SIZE * sqrt(_SIZE) / sqrt(_NOISE) / _EXCESS  # sqrt(L) size/sqrt(C) at a*
 BOTH = Bound(
     name="delayed-lmo-tuned-both",
-    title="Corollary: Theorem 1 with the best step size and the leading-order best momentum",
+    title="Corollary of Theorem 1, momentum too: the best step size and the leading-order best momentum",
     terms={
         "initial": sqrt(_SIZE) * sqrt(_NOISE) * _EXCESS,
         "step": _SMALL / 2,

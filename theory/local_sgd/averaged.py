@@ -31,7 +31,7 @@ from theory.symbols import symbols
 
 BOUND = Bound(
     name="local-sgd",
-    title="LocalSGD with S replicas, as reported",
+    title="LocalSGD, as reported: S replicas, second moment",
     terms={
         "initial": 2 * S**2 * Delta0 / (gamma * K),
         "drift": 4 * STALE * H**2 * B**2,
@@ -56,7 +56,7 @@ BOUND = Bound(
 
 COUNTED = Bound(
     name="local-sgd-counted",
-    title="LocalSGD with S replicas, steps since the last average counted",
+    title="LocalSGD, counted: steps since the last average",
     terms={**BOUND.terms, "drift": STALE * B**2 * (H - 1) * (2 * H - 1) / 6},
     metric=BOUND.metric,
     unit=UNIT,

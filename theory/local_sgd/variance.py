@@ -26,7 +26,7 @@ from theory.symbols import symbols
 
 BOUND = Bound(
     name="local-sgd-variance",
-    title="LocalSGD with S replicas of one objective, bounded variance",
+    title="LocalSGD, variance: S replicas of one objective",
     terms={
         **averaged.BOUND.terms,
         "drift": STALE * sigma**2 * (1 - 1 / S) * (H - 1) * (1 + gamma * L) ** (2 * (H - 1)) / 2,

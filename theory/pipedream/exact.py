@@ -60,6 +60,6 @@ def _bound(name: str, title: str, split: Expr, mean_age: Expr) -> Bound:
     )
 
 
-BOUND = _bound("pipedream-exact", "PipeDream itself (E), the same noise in every stage", Integer(1), (S - 1) / 2)
-AGE = _bound("pipedream-exact-age", "PipeDream itself (E), any noise per stage", Integer(1), block_age)
-SPLIT = _bound("pipedream-exact-split", "PipeDream itself (E) with a free split of drift and noise", theta, block_age)
+BOUND = _bound("pipedream-exact", "PipeDream itself, E: the same noise in every stage", Integer(1), (S - 1) / 2)
+AGE = _bound("pipedream-exact-age", "PipeDream itself, E, any noise: ages weighed by noise", Integer(1), block_age)
+SPLIT = _bound("pipedream-exact-split", "PipeDream itself, E, free split: drift against noise", theta, block_age)

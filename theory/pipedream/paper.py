@@ -19,7 +19,7 @@ from theory.pipedream.parts import BLOCK_STEP, BLOCKS, INITIAL, METRIC, PAPER, S
 
 BOUND = Bound(
     name="rpd-paper",
-    title="Randomized PipeDream, Theorem 4.1 as reported",
+    title="Theorem 4.1 of arXiv 2606.03498, as reported: Randomized PipeDream",
     terms={"initial": INITIAL, "step": BLOCK_STEP, "delay": STALE * delta_max**2 * G**2},
     metric=METRIC,
     unit=UNIT,

@@ -24,7 +24,7 @@ _STALE = STALE * G**2 / (2 * mu)
 
 BOUND = Bound(
     name="rpd-pl",
-    title="Randomized PipeDream, objectives with the Polyak-Lojasiewicz inequality",
+    title="Randomized PipeDream PL: objectives with the Polyak-Lojasiewicz inequality",
     terms={"initial": _CONTRACTION * Delta0, "step": _STEP, "delay": _STALE * delta_max**2},
     metric=r"\mathbb{E} f(x_K) - f_*",
     unit="f",
@@ -35,7 +35,7 @@ BOUND = Bound(
 
 COUNTED = Bound(
     name="rpd-pl-b",
-    title="Randomized PipeDream, Polyak-Lojasiewicz, updates in the window counted",
+    title="Randomized PipeDream PL, B: Polyak-Lojasiewicz, updates in the window counted",
     terms={
         "initial": _CONTRACTION * Delta0,
         "step": (1 - _CONTRACTION) * _STEP,

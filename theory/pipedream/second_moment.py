@@ -38,7 +38,7 @@ BOUND = Bound(
 
 INDEPENDENT = Bound(
     name="rpd-a-independent",
-    title="Randomized PipeDream A, delays independent of the draws",
+    title="Randomized PipeDream A, fixed windows: delays independent of the draws",
     terms={
         **BOUND.terms,
         "delay": STALE * B**2 * (delta_max / S + delta_max * (delta_max - 1) / (S * sqrt(S))),
@@ -51,7 +51,7 @@ INDEPENDENT = Bound(
 
 DRIFT = Bound(
     name="rpd-a-drift",
-    title="Randomized PipeDream A, delays independent of the draws and long",
+    title="Randomized PipeDream A, drift and martingale: delays independent of the draws and long",
     terms={**BOUND.terms, "delay": STALE * B**2 * (delta_max + sqrt(delta_max * (S - 1))) ** 2 / S**2},
     metric=METRIC,
     unit=UNIT,

@@ -54,4 +54,4 @@ def _bound(name: str, title: str, split: Expr) -> Bound:
 
 
 BOUND = _bound("rpd-d", "Randomized PipeDream D: bounded variance, independent delays", Integer(1))
-SPLIT = _bound("rpd-d-split", "Randomized PipeDream D with a free split of drift and noise", theta)
+SPLIT = _bound("rpd-d-split", "Randomized PipeDream D, free split: drift against noise", theta)
