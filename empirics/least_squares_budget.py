@@ -45,7 +45,8 @@ def grid(
 
 def facts_of_setting(setting: Setting) -> RunFacts:
     """What a theorem may ask of such a run."""
-    group = {"norm": setting.norm, "polar": "exact", "nesterov": False, "lr": setting.eta, "alpha": setting.alpha}
+    group = {"norm": setting.norm, "polar": "exact", "nesterov": setting.nesterov}
+    group |= {"lr": setting.eta, "alpha": setting.alpha}
     return RunFacts("LMO", (group,), frozenset([setting.tau]), setting.correction, setting.form)
 
 

@@ -45,7 +45,7 @@ def setting_of(theorem: str, steps: int, sigma: float) -> Setting:
     """A run that the theorem is about: without correction at delay 2, with it at the theorem's own delay."""
     noise = "noisy" if sigma else "noise-free"
     if not theorem.startswith("error-feedback"):
-        return Setting(f"delay 2, {noise}", 2, 0.1, 0.2, steps, sigma)
+        return Setting(f"delay 2, {noise}", 2, 0.1, 0.2, steps, sigma, nesterov="nesterov" in theorem)
     tau = 3 if theorem == "error-feedback-any-delay" else 1
     return Setting(f"delay {tau}, corrected, {noise}", tau, 0.1, 0.2, steps, sigma, "error-feedback")
 
