@@ -36,7 +36,6 @@ E_first, E_last = symbols("E_f_first E_f_last")
 gd, ed, G, M, E, T, S = symbols(
     "inner_grad inner_error grad_norm momentum_norm error_norm taken_norm shifted_error_norm"
 )
-STEP = L * eta * r_hi**2 / (2 * r_lo)
 BIAS, ERROR = "bias of the delay", "error of the momentum"
 RENAMED = {delay.PROOF: BIAS, momentum_error.PROOF: ERROR}
 
@@ -102,15 +101,20 @@ PATH = (
 )
 
 
-def _averaged(
-    measured: str, against: tuple[Step, ...], errors: Mapping[str, sp.Expr]
+def averaged(
+    measured: str,
+    against: tuple[Step, ...],
+    errors: Mapping[str, sp.Expr],
+    lo: sp.Expr = r_lo,
+    hi: sp.Expr = r_hi,
 ) -> tuple[Step, ...]:
     """From one step to the average in expectation.
 
     measured: the norm that is bounded; against: the step that compares it with the momentum's (none for its own);
-    errors: norm of an error -> how often it counts, times r_lo.
+    errors: norm of an error -> how often it counts, times lo; lo, hi: the oracle's numbers, 1 of an exact one.
     """
     (X,) = symbols(measured)
+    step = L * eta * hi**2 / (2 * lo)
     mean, E_mean = symbols(f"mean_{measured} E_mean_{measured}")
     means = {name: symbols(f"mean_{name}")[0] for name in errors}
     E_means = {name: symbols(f"E_mean_{name}")[0] for name in errors}
@@ -121,16 +125,16 @@ def _averaged(
         Step(
             "descent",
             premises,
-            with_terms(f_next, objective=f_now, measured=-eta * r_lo * X, step=STEP * eta * r_lo, **counted),
+            with_terms(f_next, objective=f_now, measured=-eta * lo * X, step=L * eta**2 * hi**2 / 2, **counted),
         ),
         Step(
             "sum",
             ("descent",),
             with_terms(
                 mean,
-                initial=(f_first - f_last) / (eta * K * r_lo),
-                step=STEP,
-                **{name: factor / r_lo * means[name] for name, factor in errors.items()},
+                initial=(f_first - f_last) / (eta * K * lo),
+                step=step,
+                **{name: factor / lo * means[name] for name, factor in errors.items()},
             ),
             Averaged(
                 {measured: f"mean_{measured}", **{name: f"mean_{name}" for name in errors}},
@@ -142,9 +146,9 @@ def _averaged(
             ("sum",),
             with_terms(
                 E_mean,
-                initial=(E_first - E_last) / (eta * K * r_lo),
-                step=STEP,
-                **{name: factor / r_lo * E_means[name] for name, factor in errors.items()},
+                initial=(E_first - E_last) / (eta * K * lo),
+                step=step,
+                **{name: factor / lo * E_means[name] for name, factor in errors.items()},
             ),
             Expected(),
         ),
@@ -154,9 +158,9 @@ def _averaged(
             ("expected sum", "expected lower bound", definition("initial gap")),
             with_terms(
                 E_mean,
-                initial=Delta0 / (eta * K * r_lo),
-                step=STEP,
-                **{name: factor / r_lo * E_means[name] for name, factor in errors.items()},
+                initial=Delta0 / (eta * K * lo),
+                step=step,
+                **{name: factor / lo * E_means[name] for name, factor in errors.items()},
             ),
         ),
     )
@@ -174,20 +178,20 @@ _TAKEN = next(step for step in shifted.PATH if step.name == "momentum against th
 
 AT_X = _proof(
     "",
-    (*_averaged("grad_norm", (_AGAINST,), {"error_norm": _BOTH}), *EXPECTED_ERROR),
+    (*averaged("grad_norm", (_AGAINST,), {"error_norm": _BOTH}), *EXPECTED_ERROR),
     "grad_norm",
     ("average error, limit",),
 )
 MOMENTUM = _proof(
     "-momentum",
-    (*_averaged("momentum_norm", (), {"error_norm": r_hi}), *EXPECTED_ERROR),
+    (*averaged("momentum_norm", (), {"error_norm": r_hi}), *EXPECTED_ERROR),
     "momentum_norm",
     ("average error, limit",),
 )
 SHIFTED = _proof(
     "-shifted",
     (
-        *_averaged("taken_norm", (_TAKEN,), {"error_norm": r_hi, "shifted_error_norm": r_lo}),
+        *averaged("taken_norm", (_TAKEN,), {"error_norm": r_hi, "shifted_error_norm": r_lo}),
         *EXPECTED_ERROR,
         *longer([step for step in shifted.RECURSION if step.name != delay.AT_MOST_ETA.name]),
     ),
