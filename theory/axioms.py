@@ -34,6 +34,8 @@ PLACE_OF = dict.fromkeys(("error-feedback", "delay-one"), "y") | dict.fromkeys(
 SCHEMAS: dict[str, tuple[str, str, Callable[..., Relation], str]] = {}  # schema -> (axiom, scope, function, place)
 DEFINITIONS: dict[str, tuple[str, str, Relation, str]] = {}  # name -> (words, scope, relation, place)
 UNDER: dict[str, str] = {}  # key of a fact of mathematics -> the assumption under which alone it may be used
+# schema -> the assumption under which it does not hold: the oracle is called elsewhere, the step is another
+NOT_UNDER = dict.fromkeys(("lmo_value", "inexact_value", "tuned_step"), "nesterov")
 
 
 def schema(

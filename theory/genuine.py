@@ -7,14 +7,14 @@ hold at both, and proofs of its place only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
 import sympy as sp
 from sympy.core.relational import Relational
 
-from theory.axioms import UNDER, Fact, axiom, condition, definition
+from theory.axioms import NOT_UNDER, UNDER, Fact, axiom, condition, definition
 from theory.bound import Bound
 from theory.errors import InputError
 from theory.metrics import METRICS, TUNED
@@ -75,8 +75,16 @@ def check_fact(proof: Proof, fact: Fact) -> None:
     needed = UNDER.get(fact.key)
     if needed is not None and needed not in proof.theorem.assumptions:
         raise ProofError(f"proof of {proof.name}: {fact.key} holds only where {needed} is assumed")
+    _check_holds(proof, fact)
     if fact.source == "tuned_step" and fact.arguments != (TUNED.get(getattr(proof.theorem, "metric", "")),):
         raise ProofError(f"proof of {proof.name}: {fact.key} is not the best step of its metric")
+
+
+def _check_holds(proof: Proof, fact: Fact) -> None:
+    """Refuse (ProofError) an axiom that is false of the theorem's method."""
+    other = NOT_UNDER.get(fact.source)
+    if other is not None and other in proof.theorem.assumptions:
+        raise ProofError(f"proof of {proof.name}: {fact.key} does not hold where {other} is assumed")
 
 
 def _conditions(proof: Proof) -> tuple[Relational, ...]:
@@ -84,9 +92,19 @@ def _conditions(proof: Proof) -> tuple[Relational, ...]:
 
 
 def check_cited(proof: Proof, other: Proof) -> None:
-    """Refuse (ProofError) a proof about another place."""
+    """Refuse (ProofError) a proof about another place, or one that uses an axiom false of the theorem's method."""
     if other.place != proof.place:
         raise ProofError(f"proof of {proof.name}: {other.name} is about {other.place}, the theorem about {proof.place}")
+    for fact in _axioms(other):
+        _check_holds(proof, fact)
+
+
+def _axioms(proof: Proof) -> Iterator[Fact]:
+    """The axioms of a proof and of all that it rests on."""
+    for step in proof.steps:
+        yield from (premise for premise in step.premises if isinstance(premise, Fact) and premise.kind == "axiom")
+    for other in proof.rests_on:
+        yield from _axioms(other)
 
 
 def check_rule(proof: Proof, step: Step) -> None:

@@ -19,6 +19,7 @@ METRICS: Mapping[tuple[str, bool], str] = MappingProxyType(
         (_GRAD_TAKEN, False): "E_mean_taken_norm",
         (_GRAD_REFERENCE, False): "E_mean_reference_norm",
         (r"\frac{1}{K} \sum_{k<K} \mathbb{E} \|m_{k+1}\|_*", False): "E_mean_momentum_norm",
+        (r"\frac{1}{K} \sum_{k<K} \mathbb{E} \|(1-\alpha) m_{k+1} + \alpha g_k\|_*", False): "E_mean_called_norm",
         (r"\frac{1}{K} \sum_{k=1}^{K} \mathbb{E} \|\nabla f(y_k)\|_*", True): "E_mean_grad_norm",
         (r"\frac{1}{K} \sum_{k=1}^{K} \mathbb{E} \|\nabla f(x_k)\|_*", True): "E_mean_grad_norm_at_x",
         (r"\frac{1}{K} \sum_{k<K} \mathbb{E} \|\nabla f(x_k)\|^2", False): "mean_grad_square",

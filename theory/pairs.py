@@ -21,6 +21,8 @@ _SQUARES = (
 MEANS: Mapping[str, str] = MappingProxyType(
     {name: f"mean_{name}" for name in f"{_SAME} delay_age noise_growth noise_growth_root".split()}
     | {f"E_{name}": f"E_mean_{name}" for name in ("error_norm", "shifted_error_norm", "reference_error_norm")}
+    | {name: f"mean_{name}" for name in ("called_norm", "called_error_norm", "called_shifted_error_norm")}
+    | {f"E_{name}": f"E_mean_{name}" for name in ("called_error_norm", "called_shifted_error_norm")}
     | {f"E_{name}": f"mean_{name}" for name in _SQUARES.split()}
     | {"E_delta_mean_weighted": "E_mean_weighted", "E_delta": "dbar"}
 )
@@ -47,6 +49,7 @@ BEFORE: Mapping[str, tuple[str, str, tuple[str, ...]]] = MappingProxyType(
     | {"reference_lag_norm_before": ("reference_lag_norm", "k", _STEP)}
     | {"E_noise_square_before": ("E_noise_square", "k", _STEP), "walk_norm_before": ("walk_norm", "j", _STEP)}
     | {"excess_before": ("excess", "k", ("block-sgd",))}
+    | {"E_called_noise_square_before": ("E_called_noise_square", "k", _STEP)}
     | {f"{name}_before": (name, "j", _WINDOW) for name in "block_window_norm block_window_squares".split()}
     | {
         f"E_{name}_before": (f"E_{name}", "j", _WINDOW)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from theory.nesterov_quantities import RANDOM_NESTEROV
 from theory.quantity import NATURAL, NONNEGATIVE, POSITIVE, REAL, Domain, Quantity
 from theory.sgd_quantities import RANDOM_SGD
 
@@ -180,7 +181,7 @@ RANDOM = (
     "mean_shifted_error_norm delta_mean_weighted_before weighted_start weighted_end grad_norm_at_x mean_grad_norm_at_x "
     "mean_weighted reference_norm reference_error_norm mean_reference_norm mean_reference_error_norm"
 ).split()
-RANDOM += [quantity.name for quantity in RANDOM_SGD]
+RANDOM += [quantity.name for quantity in (*RANDOM_SGD, *RANDOM_NESTEROV)]
 PREFIX = "E_"
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sympy as sp
 
 from theory.errors import InputError
+from theory.nesterov_quantities import IN_NESTEROV_PROOFS
 from theory.proof_quantities import IN_PROOFS, expectations
 from theory.quantity import (
     COUNT,
@@ -180,7 +181,8 @@ QUANTITIES: dict[str, Quantity] = {
         *_ALL,
         *IN_PROOFS,
         *IN_SGD_PROOFS,
-        *expectations((*_ALL, *IN_PROOFS, *IN_SGD_PROOFS)),
+        *IN_NESTEROV_PROOFS,
+        *expectations((*_ALL, *IN_PROOFS, *IN_SGD_PROOFS, *IN_NESTEROV_PROOFS)),
     )
 }
 

@@ -28,6 +28,7 @@ class Run:
     U: list[np.ndarray]
     noise: np.ndarray
     form: str | None
+    nesterov: bool = False
 
     def f(self, x: np.ndarray) -> float:
         return float(x @ self.H @ x / 2 + self.v @ x)
@@ -109,15 +110,28 @@ def run_method(
     alpha: float,
     tau: int,
     form: str | None = None,
+    nesterov: bool = False,
 ) -> Run:
-    """len(noise) steps of sign descent with delay tau; form None, "extrapolate" or "telescoped"."""
+    """len(noise) steps of sign descent with delay tau; form None, "extrapolate" or "telescoped";
+    nesterov: the sign is that of (1-alpha) m_{k+1} + alpha g_k."""
     run = Run(
-        H, v, eta, alpha, tau, [np.array(x0, float)], [np.array(m0, float)], [], np.array(noise, float), form
+        H,
+        v,
+        eta,
+        alpha,
+        tau,
+        [np.array(x0, float)],
+        [np.array(m0, float)],
+        [],
+        np.array(noise, float),
+        form,
+        nesterov,
     )
     for k in range(len(noise)):
         g = run.gradient(run.x[max(k - tau, 0)]) + run.noise[k]
         run.m.append((1 - alpha) * run.m[k] + alpha * g)
-        run.U.append(-eta * np.sign(run.m[k + 1]))
+        called = (1 - alpha) * run.m[k + 1] + alpha * g if nesterov else run.m[k + 1]
+        run.U.append(-eta * np.sign(called))
         step = run.U[k]
         if form == "extrapolate":
             step = step + tau * (run.U[k] - run.update(k - 1))
@@ -143,6 +157,7 @@ def random_run() -> Callable[..., Run]:
         sigma: float = 1.0,
         convex: bool = False,
         steps: int = 40,
+        nesterov: bool = False,
     ) -> Run:
         rng = np.random.default_rng(seed)
         A = rng.standard_normal((3, 3))
@@ -157,6 +172,7 @@ def random_run() -> Callable[..., Run]:
             alpha=float(rng.choice([0.05, 0.3, 0.7, 1.0])),
             tau=tau,
             form=form,
+            nesterov=nesterov,
         )
 
     return make

@@ -83,6 +83,20 @@ def quantities(run, k: int) -> dict[str, float]:
     }
     values |= {"eta": eta, "alpha": alpha, "tau": tau, "k": k, "L": run.L, "rho": np.sqrt(len(run.v))}
     values |= {"r_lo": 1, "r_hi": 1, "longest_step": eta}  # an exact oracle
+    called = (1 - alpha) * m + alpha * (run.gradient(taken) + run.noise[k])
+    called_noise = (1 - alpha) * noise(k) + alpha * run.noise[k]
+    values |= {
+        "called_norm": dual(called),
+        "called_error_norm": dual(called - g),
+        "called_shifted_error_norm": dual(called - run.gradient(taken)),
+        "called_lag_norm": dual(called - g - called_noise),
+        "called_shifted_lag_norm": dual(called - run.gradient(taken) - called_noise),
+        "called_noise_norm": dual(called_noise),
+        "called_noise_square": called_noise @ called_noise,
+        "called_noise_frobenius": np.sqrt(called_noise @ called_noise),
+        "inner_called": called @ d,
+        "inner_called_error": (called - g) @ d,
+    }
     # a walk of j steps that ends at k
     j = min(k - first, 3)
     start = run.point(k - j) if j else there
@@ -147,11 +161,12 @@ def pathwise(relation: Relation) -> bool:
 OF_SGD = ("block-", "full-", "exact-", "window", "rpd-", "pipedream-", "delayed-gd")
 
 
-def relations(corrected: bool) -> list[tuple[str, str, Relation]]:
-    """(place, scope, relation) of every pathwise conclusion and axiom of the proofs with or without correction."""
+def relations(corrected: bool, nesterov: bool = False) -> list[tuple[str, str, Relation]]:
+    """(place, scope, relation) of every pathwise conclusion and axiom of the proofs about one method."""
     found = {}
     for name, proof in PROOFS.items():
-        if name.startswith(OF_SGD) or ("error-feedback" in name or name.startswith("ef-")) != corrected:
+        of = ("error-feedback" in name or name.startswith("ef-"), "nesterov" in proof.theorem.assumptions)
+        if name.startswith(OF_SGD) or of != (corrected, nesterov):
             continue
         for step in proof.steps:
             for fact in (*proof.facts(step), proof._facts[step.name]):
@@ -191,6 +206,37 @@ def test_every_pathwise_step_holds_on_runs(random_run, form, tau):
                 if "walk_norm" in names and k == first and scope.startswith("first"):
                     values = values | {"walk_norm": 0.0, "j": 0}
                 assert excess(relation, values) <= ROUND_OFF, f"{place}, seed {seed}, k={k}"
+
+
+@pytest.mark.parametrize("tau", [0, 2])
+def test_every_pathwise_step_holds_on_runs_with_nesterovs_direction(random_run, tau):
+    found = relations(False, nesterov=True)
+    assert sum("called" in str(relation) for _, _, relation in found) >= 12
+    seen = 0
+    for seed in range(2):
+        run = random_run(seed, tau, steps=6, nesterov=True)
+        for k in range(len(run.U)):
+            values = quantities(run, k)
+            for place, scope, relation in found:
+                if (scope == "later" and k == 0) or (scope == "first" and k > 0):
+                    continue
+                names = set(free_names(relation.left, relation.right))
+                if k == 0 and not names <= set(values):
+                    continue  # it speaks of the step before
+                here = values | {"walk_norm": 0.0, "j": 0} if "walk_norm" in names and scope == "first" else values
+                assert excess(relation, here) <= ROUND_OFF, f"{place}, seed {seed}, k={k}"
+                seen += 1
+    assert seen > 400
+
+
+@pytest.mark.mutation
+def test_what_the_oracle_says_of_the_momentum_is_seen_to_fail_with_nesterovs_direction(random_run):
+    """And what it says of c_k where it is called at m_{k+1}."""
+    other, own = axiom("lmo_value").relation, axiom("lmo_value_where_called").relation
+    for nesterov, wrong, right in ((True, other, own), (False, own, other)):
+        run = random_run(2, 1, steps=30, nesterov=nesterov)
+        assert max(excess(wrong, quantities(run, k)) for k in range(30)) > 1e-3
+        assert max(excess(right, quantities(run, k)) for k in range(30)) <= ROUND_OFF
 
 
 @pytest.mark.mutation

@@ -29,7 +29,7 @@ HINTS: tuple[dict[str, Any], ...] = (  # alpha/(2-alpha) = 1/4 at alpha = 2/5: r
     {"alpha": sp.Rational(2, 5), "tau": 1, "s": 0, "K": 2, "k": 1, "j": 1, "t": 1, "age": 1, **_ONE},
     {"alpha": sp.Rational(2, 5), "tau": 2, "s": 3, "K": 3, "k": 3, "j": 2, "t": sp.Rational(1, 2), "eta": 1},
     {"alpha": sp.Rational(2, 5), "tau": 3, "s": 5, "K": 40, "k": 30, "j": 4, "eta": sp.Rational(1, 2), "L": 2},
-    {"alpha": sp.Rational(2, 5), "tau": 1, "s": 0, "K": 2, "k": 1, **_ONE, "sigma": 0},
+    {"alpha": sp.Rational(2, 5), "tau": 3, "s": 5, "K": 40, "k": 30, "eta": sp.Rational(1, 2), "L": 2, "sigma": 0},
     {"alpha": 1, "tau": 2, "s": 2, "K": 1, "k": 0, "j": 3, "eta": 1},
     {"alpha": sp.Rational(2, 5), "tau": 0, "s": 2, "K": 40, "k": 30, "j": 0, "eta": 1},
     {"alpha": sp.Rational(2, 5)},
