@@ -12,6 +12,7 @@ _SAME = (
     "grad_norm error_norm momentum_norm taken_norm shifted_error_norm grad_norm_at_x reference_norm "
     "reference_error_norm"
 )
+_CALLED = "called_error_norm called_shifted_error_norm called_reference_error_norm"
 _SQUARES = (
     "grad_square taken_square apart_square update_square expected_square martingale_square window_squares "
     "drift_squares martingale_squares"
@@ -21,8 +22,8 @@ _SQUARES = (
 MEANS: Mapping[str, str] = MappingProxyType(
     {name: f"mean_{name}" for name in f"{_SAME} delay_age noise_growth noise_growth_root".split()}
     | {f"E_{name}": f"E_mean_{name}" for name in ("error_norm", "shifted_error_norm", "reference_error_norm")}
-    | {name: f"mean_{name}" for name in ("called_norm", "called_error_norm", "called_shifted_error_norm")}
-    | {f"E_{name}": f"E_mean_{name}" for name in ("called_error_norm", "called_shifted_error_norm")}
+    | {name: f"mean_{name}" for name in ("called_norm", *_CALLED.split())}
+    | {f"E_{name}": f"E_mean_{name}" for name in _CALLED.split()}
     | {f"E_{name}": f"mean_{name}" for name in _SQUARES.split()}
     | {"E_delta_mean_weighted": "E_mean_weighted", "E_delta": "dbar"}
 )

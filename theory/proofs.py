@@ -18,6 +18,7 @@ from theory.lmo.proofs import (
     momentum,
     momentum_error,
     nesterov,
+    nesterov_median,
     shifted,
     tuned,
 )
@@ -57,6 +58,8 @@ PROOFS: dict[str, Proof] = {
         nesterov.INEXACT_AT_X,
         nesterov.INEXACT_TAKEN,
         nesterov.INEXACT_OWN_NORM,
+        nesterov_median.PROOF,
+        nesterov_median.INEXACT,
         tuned.CLASSICAL,
         tuned.SHIFTED,
         descent.PROOF_AT_Y,

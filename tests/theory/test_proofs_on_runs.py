@@ -145,6 +145,10 @@ def at_reference(run, k: int, s: int) -> dict[str, float]:
         "reference_gap_norm": primal(run.x[taken] - run.x[reference]),
         "reference_age": abs(taken - reference),
     }
+    a, b = run.alpha, 1 - run.alpha
+    called = b * run.m[k + 1] + a * (run.gradient(run.x[taken]) + run.noise[k])
+    values["called_reference_error_norm"] = dual(called - g)
+    values["called_reference_lag_norm"] = dual(called - g - b * noise(k) - a * run.noise[k])
     if k > 0:
         values["reference_lag_norm_before"] = dual(run.m[k] - g - noise(k - 1))
     return {name: float(value) for name, value in values.items()}
@@ -216,7 +220,7 @@ def test_every_pathwise_step_holds_on_runs_with_nesterovs_direction(random_run, 
     for seed in range(2):
         run = random_run(seed, tau, steps=6, nesterov=True)
         for k in range(len(run.U)):
-            values = quantities(run, k)
+            values = quantities(run, k) | at_reference(run, k, s=(k + seed) % (tau + 3))
             for place, scope, relation in found:
                 if (scope == "later" and k == 0) or (scope == "first" and k > 0):
                     continue
