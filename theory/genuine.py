@@ -19,7 +19,8 @@ from theory.bound import Bound
 from theory.errors import InputError
 from theory.metrics import METRICS, TUNED
 from theory.rules import Direct, Expected, InnerWith, Instance, Integrated, NormOf, ProofError, SquareOf
-from theory.rules_over_steps import RUNS, Averaged, Induction, from_one, split, split_sum
+from theory.rules_over_steps import Averaged, Induction
+from theory.splits import RUNS, from_one, split, split_along, split_sum
 from theory.sum_rules import Summed
 from theory.symbols import symbols
 from theory.vectors import INSTANCE_OF, INSTANCE_PLACE
@@ -133,7 +134,10 @@ def check_cases(proof: Proof, step: Step, scope: str) -> None:
         allowed["rule"] = [({},), split_sum()]
         first = (1,) if at_y and rule.sums else (0, 1) if at_y else (0,)
     elif isinstance(rule, Induction):
-        if (rule.index, rule.first) == ("k", 0):
+        from_zero = (rule.index, rule.first) == ("k", 0)
+        if rule.along:  # its cases leave out 0, where nothing is handed on
+            allowed["rule"] = [split_along()] if from_zero else []
+        elif from_zero:
             allowed["rule"].append(split())
         noise = all(name == "E_noise_square_before" for name in rule.before)  # of samples: from k = 0 at y, too
         first = (1,) if at_y and not noise and rule.index == "k" else (0,)

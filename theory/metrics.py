@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 _GRAD_AT_X = r"\frac{1}{K} \sum_{k<K} \mathbb{E} \|\nabla f(x_k)\|_*"
+_GRAD_REFERENCE = r"\frac{1}{K} \sum_{k<K} \mathbb{E} \|\nabla f(x_{(k-s_{\mathrm{ref}})_+})\|_*"
 _GRAD_TAKEN = r"\frac{1}{K} \sum_{k<K} \mathbb{E} \|\nabla f(x_{(k-\tau)_+})\|_*"
 
 #: (metric, at the virtual iterate's steps k = 1, ..., K) -> quantity of theory.symbols.
@@ -16,6 +17,7 @@ METRICS: Mapping[tuple[str, bool], str] = MappingProxyType(
     {
         (_GRAD_AT_X, False): "E_mean_grad_norm",
         (_GRAD_TAKEN, False): "E_mean_taken_norm",
+        (_GRAD_REFERENCE, False): "E_mean_reference_norm",
         (r"\frac{1}{K} \sum_{k<K} \mathbb{E} \|m_{k+1}\|_*", False): "E_mean_momentum_norm",
         (r"\frac{1}{K} \sum_{k<K} \mathbb{E} \|(1-\alpha) m_{k+1} + \alpha g_k\|_*", False): "E_mean_called_norm",
         (r"\frac{1}{K} \sum_{k=1}^{K} \mathbb{E} \|\nabla f(y_k)\|_*", True): "E_mean_grad_norm",

@@ -22,6 +22,20 @@ RANDOM_NESTEROV = [
         NONNEGATIVE,
         "called_shifted_error_norm without q_k",
     ),
+    Quantity(
+        "called_reference_error_norm",
+        r"\|c_k - \nabla f(x_{(k-s)_+})\|_*",
+        "f/x",
+        NONNEGATIVE,
+        "dual norm of c_k minus grad f s steps back",
+    ),
+    Quantity(
+        "called_reference_lag_norm",
+        r"\|c_k - \nabla f(x_{(k-s)_+}) - q_k\|_*",
+        "f/x",
+        NONNEGATIVE,
+        "called_reference_error_norm without q_k",
+    ),
     Quantity("called_noise_norm", r"\|q_k\|_*", "f/x", NONNEGATIVE, "dual norm of the noise in c_k", "gradient-noise"),
     Quantity("called_noise_frobenius", r"\|q_k\|_F", "f/x", NONNEGATIVE, "Frobenius norm of q_k", "gradient-noise"),
     Quantity("called_noise_square", r"\|q_k\|_F^2", "(f/x)^2", NONNEGATIVE, "square of that", "gradient-noise"),
@@ -40,6 +54,13 @@ RANDOM_NESTEROV = [
         "f/x",
         NONNEGATIVE,
         "average of called_shifted_error_norm",
+    ),
+    Quantity(
+        "mean_called_reference_error_norm",
+        r"\overline{\|c - \nabla f_{ref}\|_*}",
+        "f/x",
+        NONNEGATIVE,
+        "average of called_reference_error_norm",
     ),
 ]
 IN_NESTEROV_PROOFS = [

@@ -8,7 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-_SAME = "grad_norm error_norm momentum_norm taken_norm shifted_error_norm grad_norm_at_x"
+_SAME = (
+    "grad_norm error_norm momentum_norm taken_norm shifted_error_norm grad_norm_at_x reference_norm "
+    "reference_error_norm"
+)
+_CALLED = "called_error_norm called_shifted_error_norm called_reference_error_norm"
 _SQUARES = (
     "grad_square taken_square apart_square update_square expected_square martingale_square window_squares "
     "drift_squares martingale_squares"
@@ -17,9 +21,9 @@ _SQUARES = (
 #: Quantity of a step -> its average over the steps of a run.
 MEANS: Mapping[str, str] = MappingProxyType(
     {name: f"mean_{name}" for name in f"{_SAME} delay_age noise_growth noise_growth_root".split()}
-    | {f"E_{name}": f"E_mean_{name}" for name in ("error_norm", "shifted_error_norm")}
-    | {name: f"mean_{name}" for name in ("called_norm", "called_error_norm", "called_shifted_error_norm")}
-    | {f"E_{name}": f"E_mean_{name}" for name in ("called_error_norm", "called_shifted_error_norm")}
+    | {f"E_{name}": f"E_mean_{name}" for name in ("error_norm", "shifted_error_norm", "reference_error_norm")}
+    | {name: f"mean_{name}" for name in ("called_norm", *_CALLED.split())}
+    | {f"E_{name}": f"E_mean_{name}" for name in _CALLED.split()}
     | {f"E_{name}": f"mean_{name}" for name in _SQUARES.split()}
     | {"E_delta_mean_weighted": "E_mean_weighted", "E_delta": "dbar"}
 )
@@ -43,6 +47,7 @@ _STEP, _WINDOW = ("constant-step",), ()
 #: Quantity at the step before -> (the same at this step, what counts the steps, axioms of an induction over them).
 BEFORE: Mapping[str, tuple[str, str, tuple[str, ...]]] = MappingProxyType(
     {f"{name}_before": (name, "k", _STEP) for name in "lag_norm shifted_lag_norm delta_mean_weighted".split()}
+    | {"reference_lag_norm_before": ("reference_lag_norm", "k", _STEP)}
     | {"E_noise_square_before": ("E_noise_square", "k", _STEP), "walk_norm_before": ("walk_norm", "j", _STEP)}
     | {"excess_before": ("excess", "k", ("block-sgd",))}
     | {"E_called_noise_square_before": ("E_called_noise_square", "k", _STEP)}
@@ -53,6 +58,8 @@ BEFORE: Mapping[str, tuple[str, str, tuple[str, ...]]] = MappingProxyType(
         "walk_window_norm walk_window_square".split()
     }
 )
+#: Quantity at the step before -> what else is one less there: at s = 0 it is none that the induction speaks of.
+ALONG: Mapping[str, tuple[str, ...]] = MappingProxyType({"reference_lag_norm_before": ("s",)})
 #: Other quantity that differs from step to step -> what counts the steps.
 VARYING: Mapping[str, str] = MappingProxyType(
     {"step_norm": "j", "delta": "k", "block_update_norm": "j"}

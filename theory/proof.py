@@ -24,12 +24,14 @@ from theory.genuine import check_cases, check_cited, check_fact, check_left, che
 from theory.inequality import Inequality
 from theory.relation import Relation, eq, ge, le, mutants, statement, with_terms
 from theory.rules import Direct, Expected, InnerWith, Instance, Integrated, NormOf, ProofError, SquareOf
-from theory.rules_over_steps import (
-    Averaged,
-    Induction,
+from theory.rules_over_steps import Averaged, Induction
+from theory.splits import (
     from_one,
     split,
     split_all,
+    split_along,
+    split_between,
+    split_reference,
     split_run,
     split_sum,
 )
@@ -60,6 +62,9 @@ __all__ = [
     "mutants",
     "split",
     "split_all",
+    "split_along",
+    "split_between",
+    "split_reference",
     "split_run",
     "split_sum",
     "statement",

@@ -101,6 +101,38 @@ IN_PROOFS = [
         "norm of what the place where the gradient is taken moves by",
     ),
     Quantity("stale_step_norm", r"\|x_{(k-1-\tau)_+ + 1} - x_{(k-1-\tau)_+}\|", "x", NONNEGATIVE, "an old step"),
+    # the gradient at the reference x_{(k-s)+}
+    Quantity("reference_norm", r"\|\nabla f(x_{(k-s)_+})\|_*", "f/x", NONNEGATIVE, "dual norm of it s steps back"),
+    Quantity(
+        "reference_error_norm",
+        r"\|m_{k+1} - \nabla f(x_{(k-s)_+})\|_*",
+        "f/x",
+        NONNEGATIVE,
+        "dual norm of m_{k+1} minus grad f at the reference",
+    ),
+    Quantity("reference_lag_norm", r"\|w^s_k\|_*", "f/x", NONNEGATIVE, "dual norm of m_{k+1} - nu_k minus it"),
+    Quantity(
+        "reference_lag_norm_before",
+        r"\|w^{s-1}_{k-1}\|_*",
+        "f/x",
+        NONNEGATIVE,
+        "dual norm of m_k - nu_{k-1} minus the same gradient, which is s - 1 steps back there",
+    ),
+    Quantity(
+        "reference_bias",
+        r"\|\nabla f(x_{(k-\tau)_+}) - \nabla f(x_{(k-s)_+})\|_*",
+        "f/x",
+        NONNEGATIVE,
+        "dual norm of grad f where it was taken minus grad f at the reference",
+    ),
+    Quantity(
+        "reference_gap_norm",
+        r"\|x_{(k-\tau)_+} - x_{(k-s)_+}\|",
+        "x",
+        NONNEGATIVE,
+        "from the reference to where the gradient was taken",
+    ),
+    Quantity("reference_age", r"|(k-\tau)_+ - (k-s)_+|", "1", NATURAL, "number of steps between the two"),
     # error feedback
     Quantity("extra", r"\tau - 1", "1", NONNEGATIVE, "delay beyond the first step"),
     Quantity("first_direction_norm", r"\|d_0\|", "1", NONNEGATIVE, "norm of the first direction"),
@@ -134,6 +166,12 @@ IN_PROOFS = [
     Quantity("mean_momentum_norm", r"\overline{\|m\|_*}", "f/x", NONNEGATIVE, "average of momentum_norm"),
     Quantity("mean_taken_norm", r"\overline{\|\nabla f_{taken}\|_*}", "f/x", NONNEGATIVE, "average of taken_norm"),
     Quantity("mean_shifted_error_norm", r"\overline{\|e'\|_*}", "f/x", NONNEGATIVE, "average of it"),
+    Quantity(
+        "mean_reference_norm", r"\overline{\|\nabla f_{ref}\|_*}", "f/x", NONNEGATIVE, "average of reference_norm"
+    ),
+    Quantity(
+        "mean_reference_error_norm", r"\overline{\|e^s\|_*}", "f/x", NONNEGATIVE, "average of reference_error_norm"
+    ),
 ]
 
 RANDOM = (
@@ -141,7 +179,7 @@ RANDOM = (
     "mean_error_norm momentum_norm lag_norm noise_frobenius noise_square noise_square_before sample_square "
     "inner_noise inner_noise_mean taken_norm shifted_error_norm shifted_lag_norm mean_momentum_norm mean_taken_norm "
     "mean_shifted_error_norm delta_mean_weighted_before weighted_start weighted_end grad_norm_at_x mean_grad_norm_at_x "
-    "mean_weighted"
+    "mean_weighted reference_norm reference_error_norm mean_reference_norm mean_reference_error_norm"
 ).split()
 RANDOM += [quantity.name for quantity in (*RANDOM_SGD, *RANDOM_NESTEROV)]
 PREFIX = "E_"

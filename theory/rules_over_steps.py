@@ -9,9 +9,10 @@ import sympy as sp
 
 from theory.checkers.algebra import is_zero, spot_zero
 from theory.checkers.flatten import Flattener
-from theory.pairs import BEFORE, MEANS, TELESCOPING, VARYING, listed, unlisted
+from theory.pairs import ALONG, BEFORE, MEANS, TELESCOPING, VARYING, listed, unlisted
 from theory.relation import Relation
 from theory.rules import ProofError, check_affine
+from theory.splits import COUNTED, SUMMED, split_reference
 from theory.symbols import symbols
 from theory.vectors import CONSTANT, CONSTANT_OF_BLOCK
 
@@ -24,6 +25,8 @@ class Induction:
     differ from step to step (VARYING there); base: keys of the premises that are used at the first step, the others are
     used at later steps; index: the quantity that counts the steps, from `first`; cases: substitutions that exhaust the
     later steps, the default is index = first + 1 + i. Constants are the same at every step.
+    along: naturals that are one less at the step before, too (theory.pairs.ALONG). The conclusion is then proved for
+    all their values at once: it is handed on where they are at least 1, as in `cases`, and follows anew where one is 0.
     """
 
     before: Mapping[str, str]
@@ -32,6 +35,7 @@ class Induction:
     index: str = "k"
     first: int = 0
     cases: tuple[Mapping[sp.Symbol, sp.Expr], ...] = ()
+    along: tuple[str, ...] = ()
     axioms: tuple[str, ...] = ("constant-step",)
 
     def apply(self, relation: Relation) -> Relation:
@@ -42,6 +46,17 @@ class Induction:
     def later(self) -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
         """The cases of the step from one index to the next."""
         return self.cases or ({symbols(self.index)[0]: COUNTED + self.first + 1},)
+
+    @property
+    def at_first(self) -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
+        """The cases of the first step."""
+        return split_reference() if self.along else ({},)
+
+    @property
+    def anew(self) -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
+        """The later steps to which nothing is handed on."""
+        index = symbols(self.index)[0]
+        return tuple({index: COUNTED + self.first + 1, symbols(name)[0]: sp.Integer(0)} for name in self.along)
 
     def check(self, relations: Iterable[Relation], conclusion: Relation) -> None:
         """Refuse (ProofError) symbols of which nothing says whether they differ from step to step."""
@@ -67,6 +82,9 @@ class Induction:
             if (self.index, self.axioms) != (index, axioms):
                 on = listed(axioms) or "nothing"
                 raise ProofError(f"induction: {before} is counted by {index} and rests on {on}")
+            if self.along != ALONG.get(before, ()):
+                with_it = listed(ALONG.get(before, ())) or "nothing"
+                raise ProofError(f"induction: at the step before, {before} has {with_it} one less, too")
         for name in self.varying:
             if VARYING.get(name) != self.index:
                 raise ProofError(f"induction: {name} is not known to vary with {self.index}")
@@ -74,46 +92,8 @@ class Induction:
     def previous(self, conclusion: Relation) -> Relation:
         """The conclusion at the step before."""
         back = {symbols(now)[0]: symbols(before)[0] for before, now in self.before.items()}
-        index = symbols(self.index)[0]
-        return conclusion.subs({**back, index: index - 1})
-
-
-COUNTED = sp.Symbol("i", integer=True, nonnegative=True)
-SUMMED = sp.Symbol("n_", integer=True, nonnegative=True)
-COUNTED_TOO = sp.Symbol("j_", integer=True, nonnegative=True)
-
-
-def split() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
-    """The later steps k > 0 in two cases: k <= tau, and k > tau."""
-    k, tau = symbols("k tau")
-    early = {tau: COUNTED + COUNTED_TOO + 1, k: COUNTED + 1}
-    return early, {k: tau + COUNTED + 1}
-
-
-def split_sum() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
-    """The step from a sum of n to one of n + 1 terms in two cases: n < tau, and n >= tau."""
-    tau = symbols("tau")[0]
-    return {tau: SUMMED + COUNTED + 1}, {SUMMED: tau + COUNTED}
-
-
-def split_run() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
-    """All runs of K steps in two cases: K <= tau, and K > tau."""
-    tau, K = symbols("tau K")
-    return {tau: K + COUNTED}, {K: tau + COUNTED + 1}
-
-
-def from_one() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
-    """All steps k >= 1: those at which the virtual iterate of error feedback is looked at."""
-    return ({symbols("k")[0]: COUNTED + 1},)
-
-
-def split_all() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
-    """All steps k >= 0 in two cases: k <= tau, and k > tau."""
-    k, tau = symbols("k tau")
-    return {tau: k + COUNTED}, {k: tau + COUNTED + 1}
-
-
-RUNS = (split_all(), split_run())  # what exhausts all steps, all runs; theory.genuine says where the others are allowed
+        numbers = symbols(" ".join((self.index, *self.along)))
+        return conclusion.subs({**back, **{number: number - 1 for number in numbers}})
 
 
 # a constant step size is part of the method "sgd" in its three forms, and an assumption of its own elsewhere
@@ -164,7 +144,8 @@ class Averaged:
         strange = {s.name for s in rest.free_symbols} - set(CONSTANT) - {"k"}
         if strange:
             raise ProofError(f"fact {relation}: nothing says what {min(strange)} adds up to")
-        return Relation(result + self._rest(relation, rest) / K, relation.sense, sp.Integer(0))
+        still, moving = rest.as_independent(k, as_Add=True)
+        return Relation(result + still + self._rest(relation, moving) / K, relation.sense, sp.Integer(0))
 
     def check_names(self) -> None:
         """Refuse (ProofError) what the tables of theory.pairs do not have."""

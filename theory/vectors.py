@@ -68,6 +68,20 @@ _ALL = (
     Vector("shifted_error_before", "e'_{k-1}", "m_k - grad f(x_{(k-1-tau)+})"),
     Vector("shifted_lag", "w'_k", "e'_k - nu_k", "shifted_lag_norm"),
     Vector("shifted_lag_before", "w'_{k-1}", "e'_{k-1} - nu_{k-1}", "shifted_lag_norm_before"),
+    Vector("grad_reference", r"\nabla f(x_{(k-s)_+})", "gradient at the reference, s steps back", "reference_norm"),
+    Vector("reference_error", "e^s_k", "m_{k+1} - grad f(x_{(k-s)+})", "reference_error_norm"),
+    Vector("reference_error_before", "e^{s-1}_{k-1}", "m_k - grad f(x_{(k-s)+})"),
+    Vector("reference_lag", "w^s_k", "e^s_k - nu_k", "reference_lag_norm"),
+    Vector("reference_lag_before", "w^{s-1}_{k-1}", "e^{s-1}_{k-1} - nu_{k-1}", "reference_lag_norm_before"),
+    Vector(
+        "reference_bias",
+        r"\nabla f(x_{(k-\tau)_+}) - \nabla f(x_{(k-s)_+})",
+        "from the gradient at the reference to the one taken",
+        "reference_bias",
+        None,
+        "reference_gap",
+    ),
+    Vector("reference_gap", r"x_{(k-\tau)_+} - x_{(k-s)_+}", "from the reference to it", "reference_gap_norm"),
     # error feedback: C_k = x_k - y_k is tau U_{k-1} (extrapolate) or sum_{i=1..tau} U_{k-i} (telescoped)
     Vector("x_step", "x_{k+1} - x_k", "what the weights move by"),
     Vector("correction", "C_{k+1} - C_k", "what x - y changes by"),
@@ -104,13 +118,20 @@ INSTANCES: dict[str, tuple[str, dict[str, str]]] = {
     "an old step": ("later", {"step_norm": "stale_step_norm"}),
     "direction before": ("every", {"direction_norm": "direction_norm_before"}),  # of y, whose steps count from 1
     "walk back to the gradient": ("every", {"walk_norm": "gap_norm", "j": "age"}),
+    "walk to the reference": ("every", {"walk_norm": "reference_gap_norm", "j": "reference_age"}),
 }
 # where an instance is one only under an assumption, or only at one place
 INSTANCE_OF = {"direction before": "error-feedback"}
-INSTANCE_PLACE = {"direction before": "y", "walk back to the gradient": "x", "an old step": "x"}
-# the same at every step of a run; and, for one block, at every step of its window
+INSTANCE_PLACE = {
+    "direction before": "y",
+    "walk back to the gradient": "x",
+    "walk to the reference": "x",
+    "an old step": "x",
+}
+# the same at every step of a run, and, but for s itself, for every reference s; and, for one block, at every step of
+# its window
 CONSTANT_OF_BLOCK: list[str] = []
-CONSTANT = "eta alpha tau K L sigma rho r_lo r_hi longest_step E0 Delta0 Delta1 f_star".split()
+CONSTANT = "eta alpha tau s K L sigma rho r_lo r_hi longest_step E0 Delta0 Delta1 f_star".split()
 
 VECTORS: dict[str, Vector] = {vector.name: vector for vector in _ALL}
 VECTOR_SYMBOLS: dict[sp.Symbol, Vector] = {vector.symbol: vector for vector in _ALL}

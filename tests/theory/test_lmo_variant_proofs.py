@@ -7,9 +7,9 @@ import pytest
 pytest.importorskip("z3")
 
 from theory.checkers.check import check_all  # noqa: E402
-from theory.lmo.proofs import inexact, tuned  # noqa: E402
+from theory.lmo.proofs import inexact, inexact_median, tuned  # noqa: E402
 
-PROOFS = (inexact.AT_X, inexact.SHIFTED, inexact.MOMENTUM, tuned.CLASSICAL, tuned.SHIFTED)
+PROOFS = (inexact.AT_X, inexact.SHIFTED, inexact.MOMENTUM, inexact_median.PROOF, tuned.CLASSICAL, tuned.SHIFTED)
 
 
 @pytest.fixture(scope="module")

@@ -41,7 +41,6 @@ def test_every_step_is_proved(results, name):
 IN_WORDS = {"delayed-gd-finite", "local-sgd-counted", "local-sgd-variance", "rpd-a-drift", "star-convex"}
 IN_WORDS |= {"star-convex-finite", "delayed-lmo-tuned-both", "delayed-gd-two-sided", "delayed-lmo-iterate"}
 IN_WORDS |= {"error-feedback-weights"}
-IN_WORDS |= {name for name in BOUNDS if name.endswith("-median")}
 
 
 def test_every_theorem_that_is_not_of_others_has_a_proof():

@@ -128,6 +128,32 @@ def quantities(run, k: int) -> dict[str, float]:
     return {name: float(value) for name, value in values.items()}
 
 
+def at_reference(run, k: int, s: int) -> dict[str, float]:
+    """The same for the gradient s steps back."""
+    taken, reference = max(k - run.tau, 0), max(k - s, 0)
+    g = run.gradient(run.x[reference])
+
+    def noise(i: int) -> np.ndarray:
+        return run.alpha * sum(((1 - run.alpha) ** (i - p) * run.noise[p] for p in range(i + 1)), np.zeros(len(run.v)))
+
+    values = {
+        "s": s,
+        "reference_norm": dual(g),
+        "reference_error_norm": dual(run.m[k + 1] - g),
+        "reference_lag_norm": dual(run.m[k + 1] - g - noise(k)),
+        "reference_bias": dual(run.gradient(run.x[taken]) - g),
+        "reference_gap_norm": primal(run.x[taken] - run.x[reference]),
+        "reference_age": abs(taken - reference),
+    }
+    a, b = run.alpha, 1 - run.alpha
+    called = b * run.m[k + 1] + a * (run.gradient(run.x[taken]) + run.noise[k])
+    values["called_reference_error_norm"] = dual(called - g)
+    values["called_reference_lag_norm"] = dual(called - g - b * noise(k) - a * run.noise[k])
+    if k > 0:
+        values["reference_lag_norm_before"] = dual(run.m[k] - g - noise(k - 1))
+    return {name: float(value) for name, value in values.items()}
+
+
 def pathwise(relation: Relation) -> bool:
     """Whether it speaks of one path and one step, not of an expectation, a run's average or a vector."""
     names = set() if relation.vectors else set(free_names(relation.left, relation.right))
@@ -168,7 +194,7 @@ def test_every_pathwise_step_holds_on_runs(random_run, form, tau):
     for seed in range(2):
         run = random_run(seed, tau, form, steps=8)
         for k in range(first, len(run.U)):
-            values = quantities(run, k)
+            values = quantities(run, k) | at_reference(run, k, s=(k + 3 * seed) % (tau + 4))
             for place, scope, relation in found:
                 if (scope == "later" and k == first) or (scope.startswith("first") and k > first):
                     continue
@@ -194,7 +220,7 @@ def test_every_pathwise_step_holds_on_runs_with_nesterovs_direction(random_run, 
     for seed in range(2):
         run = random_run(seed, tau, steps=6, nesterov=True)
         for k in range(len(run.U)):
-            values = quantities(run, k)
+            values = quantities(run, k) | at_reference(run, k, s=(k + seed) % (tau + 3))
             for place, scope, relation in found:
                 if (scope == "later" and k == 0) or (scope == "first" and k > 0):
                     continue

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from theory.proof import Step
 
 UNROLLED = 3  # indices after the first
+STARTS = ((1, 0), (0, 2))  # of what goes along: (steps after the first, its value there); one of the two is 0
 
 
 def decide(
@@ -43,31 +44,38 @@ def decide(
 
 
 def _base(rule: Induction, facts: Sequence[Fact], conclusion: Relation) -> bool:
-    at = {symbols(rule.index)[0]: sp.Integer(rule.first)}
-    return proves([f.relation.subs(at) for f in facts if f.key in rule.base], conclusion.subs(at))
+    index = {symbols(rule.index)[0]: sp.Integer(rule.first)}
+    known = [f.relation for f in facts if f.key in rule.base]
+    cases = [{**index, **case} for case in rule.at_first]
+    return all(proves([r.subs(case) for r in known], conclusion.subs(case)) for case in cases)
 
 
 def _handed_on(rule: Induction, facts: Sequence[Fact], conclusion: Relation) -> bool:
-    known = [rule.previous(conclusion), *(f.relation for f in facts if f.key not in rule.base)]
-    return all(proves([r.subs(case) for r in known], conclusion.subs(case)) for case in rule.later)
+    later = [f.relation for f in facts if f.key not in rule.base]
+    known = [rule.previous(conclusion), *later]
+    return all(proves([r.subs(case) for r in later], conclusion.subs(case)) for case in rule.anew) and all(
+        proves([r.subs(case) for r in known], conclusion.subs(case)) for case in rule.later
+    )
 
 
 def unrolled(rule: Induction, facts: Sequence[Fact], conclusion: Relation) -> Values | None:
     """A sequence that obeys the facts and breaks the conclusion at its last index; None if none was found."""
-    hints = tuple({k: v for k, v in hint.items() if k != rule.index} for hint in HINTS)
-    premises = [f.relation.subs(_names(rule, rule.first)) for f in facts if f.key in rule.base]
-    for index in range(rule.first, rule.first + UNROLLED + 1):
-        if index > rule.first:
-            premises += [f.relation.subs(_names(rule, index)) for f in facts if f.key not in rule.base]
-        found = counterexample(premises, conclusion.subs(_names(rule, index)), hints)
-        if found is not None:
-            return found
+    hints = tuple({k: v for k, v in hint.items() if k not in (rule.index, *rule.along)} for hint in HINTS)
+    for start, along in STARTS if rule.along else ((0, 0),):
+        premises: list[Relation] = []
+        for index in range(rule.first + start, rule.first + UNROLLED + 1):
+            names = _names(rule, index, along - start - rule.first)
+            premises += [f.relation.subs(names) for f in facts if (f.key in rule.base) == (index == rule.first)]
+            found = counterexample(premises, conclusion.subs(names), hints)
+            if found is not None:
+                return found
     return None
 
 
-def _names(rule: Induction, index: int) -> dict[sp.Basic, Any]:
-    """Symbols of one index: NAME@index; what was before is NAME@(index - 1)."""
+def _names(rule: Induction, index: int, ahead: int) -> dict[sp.Basic, Any]:
+    """Symbols of one index: NAME@index; what was before is NAME@(index - 1); what goes along is index + ahead."""
     names: dict[sp.Basic, Any] = {symbols(rule.index)[0]: sp.Integer(index)}
+    names |= {symbols(name)[0]: sp.Integer(index + ahead) for name in rule.along}
     for before, now in rule.before.items():
         names[symbols(now)[0]] = at(now, index)
         names[symbols(before)[0]] = at(now, index - 1)

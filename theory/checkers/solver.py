@@ -15,23 +15,23 @@ from typing import Any
 
 import sympy as sp
 
+from theory.checkers.exact import domain_of, refutes
 from theory.checkers.flatten import Flattener
 from theory.errors import InputError
-from theory.quantity import REAL, Domain
+from theory.quantity import Domain
 from theory.relation import Relation
-from theory.symbols import QUANTITIES
 
 TIMEOUT = 20.0  # seconds per question; the longest takes about one, the rest is for a busy machine
-_ONE = {"L": 1, "eta": 1, "rho": 1, "sigma": 1, "E0": 1, "Delta0": 1, "Delta1": 1}
+_ONE = {"L": 1, "eta": 1, "rho": 1, "sigma": 1, "E0": 1, "Delta0": 1, "Delta1": 1, "reference_age": 1}
 _WINDOW = {"block_window_norm": 1, "block_drift_norm": 1, "block_delay": 1, "age_max": 1, "block_variance": 1}
 _TUNED = {name: 1 for name in _ONE if name != "eta"}
 HINTS: tuple[dict[str, Any], ...] = (  # alpha/(2-alpha) = 1/4 at alpha = 2/5: roots stay rational
-    {"alpha": sp.Rational(2, 5), "tau": 1, "K": 2, "k": 1, "j": 1, "t": 1, "age": 1, **_ONE},
-    {"alpha": sp.Rational(2, 5), "tau": 2, "K": 3, "k": 3, "j": 2, "t": sp.Rational(1, 2), "eta": 1},
-    {"alpha": sp.Rational(2, 5), "tau": 3, "K": 40, "k": 30, "j": 4, "eta": sp.Rational(1, 2), "L": 2},
-    {"alpha": sp.Rational(2, 5), "tau": 3, "K": 40, "k": 30, "eta": sp.Rational(1, 2), "L": 2, "sigma": 0},
-    {"alpha": 1, "tau": 2, "K": 1, "k": 0, "j": 3, "eta": 1},
-    {"alpha": sp.Rational(2, 5), "tau": 0, "K": 40, "k": 30, "j": 0, "eta": 1},
+    {"alpha": sp.Rational(2, 5), "tau": 1, "s": 0, "K": 2, "k": 1, "j": 1, "t": 1, "age": 1, **_ONE},
+    {"alpha": sp.Rational(2, 5), "tau": 2, "s": 3, "K": 3, "k": 3, "j": 2, "t": sp.Rational(1, 2), "eta": 1},
+    {"alpha": sp.Rational(2, 5), "tau": 3, "s": 5, "K": 40, "k": 30, "j": 4, "eta": sp.Rational(1, 2), "L": 2},
+    {"alpha": sp.Rational(2, 5), "tau": 3, "s": 5, "K": 40, "k": 30, "eta": sp.Rational(1, 2), "L": 2, "sigma": 0},
+    {"alpha": 1, "tau": 2, "s": 2, "K": 1, "k": 0, "j": 3, "eta": 1},
+    {"alpha": sp.Rational(2, 5), "tau": 0, "s": 2, "K": 40, "k": 30, "j": 0, "eta": 1},
     {"alpha": sp.Rational(2, 5)},
     {"gamma": 1, "S": 1, "j": 1, "delta_max": 1, "tau": 1, "theta": 1, **_WINDOW, **_ONE},
     {"gamma": sp.Rational(1, 4), "S": 2, "j": 2, "delta_max": 2, "tau": 1, "K": 2, "theta": 1, **_ONE},
@@ -51,16 +51,6 @@ def load() -> Any:
             "z3: is not installed; checking proofs needs the extra proofs: pip install 'staleproof[proofs]'"
         ) from None
     return z3
-
-
-def domain_of(symbol: sp.Symbol) -> Domain:
-    """The domain of a symbol: of the quantity of its name (NAME@3 is NAME at another step), else its assumptions."""
-    name = symbol.name.partition("@")[0]
-    if name in QUANTITIES and not isinstance(symbol, sp.Dummy):
-        return QUANTITIES[name].domain
-    if symbol.is_nonnegative:
-        return Domain(low=0.0, open_low=bool(symbol.is_positive), integer=bool(symbol.is_integer))
-    return REAL
 
 
 class Question:
@@ -151,7 +141,19 @@ class Question:
             negative = self.real(sp.expand(top)) * self.real(sp.expand(bottom)) < 0
             if self.strict and self.solve(negative, roots=False) != self.z3.unsat:
                 raise InputError(f"relation {conclusion}: {base} is not seen to be >= 0; it has no root")
-        return bool(self.solve(wanted) == self.z3.unsat)
+        if self.solve(wanted) == self.z3.unsat:
+            return True
+        more = self.bernoulli()
+        return bool(more) and bool(self.solve(self.z3.And(wanted, *more)) == self.z3.unsat)
+
+    def bernoulli(self) -> list[Any]:
+        """b^n >= 1 - n (1 - b) for the powers of natural n, b in [0, 1]; asked for only where a proof needs it."""
+        z3, found = self.z3, []
+        for (base, exponent), symbol in list(self.flatten.powers.items()):
+            if exponent.is_Symbol and exponent.is_integer and exponent.is_nonnegative:
+                p, b, n = self.symbol(symbol), self.real(sp.expand(base)), self.symbol(exponent)
+                found.append(z3.Implies(z3.And(b >= 0, b <= 1), p >= 1 - n * (1 - b)))
+        return found
 
     def solve(self, wanted: Any, roots: bool = True) -> Any:
         """z3's answer to whether there are values with the facts and what is wanted."""
@@ -216,35 +218,3 @@ def counterexample(
         if refutes(values, premises, conclusion):
             return {s.name.removeprefix("vector_"): str(value) for s, value in values.items()}
     return None
-
-
-def refutes(
-    values: Mapping[sp.Symbol, sp.Expr], premises: Iterable[Relation], conclusion: Relation
-) -> bool:
-    """Exactly, without the solver: the values are admissible, every premise holds and the conclusion does not."""
-    for symbol, value in values.items():
-        if not _admits(domain_of(symbol), value):
-            return False
-    return all(_holds(premise, values) for premise in premises) and not _holds(conclusion, values)
-
-
-def _holds(relation: Relation, values: Mapping[sp.Symbol, sp.Expr]) -> bool:
-    difference = relation.difference.xreplace(dict(values))
-    if not difference.is_Rational:
-        difference = sp.simplify(difference)
-    if not difference.is_finite:
-        return False
-    return bool(difference <= 0) if relation.sense == "<=" else bool(difference == 0)
-
-
-def _admits(domain: Domain, value: sp.Expr) -> bool:
-    if domain.integer and not value.is_integer:
-        return False
-    low, high = sp.Rational(*_ratio(domain.low)), sp.Rational(*_ratio(domain.high))
-    above = domain.low == -float("inf") or (value > low if domain.open_low else value >= low)
-    below = domain.high == float("inf") or (value < high if domain.open_high else value <= high)
-    return bool(above) and bool(below)
-
-
-def _ratio(number: float) -> tuple[int, int]:
-    return (0, 1) if number in (float("inf"), -float("inf")) else Fraction(number).as_integer_ratio()

@@ -15,7 +15,8 @@ Proof: f(x_{k+1}) <= f(x_k) - eta <grad f(x_k), d_k> + L eta^2 r_hi^2/2 and
 dn(m) >= dn(grad f(y)) - dn(m - grad f(y)) at y = x_k, x_{(k-tau)+}, x_{(k-s)+}; Lemma C with steps of norm eta r_hi.
 Divide by r_lo eta K.
 r_lo and r_hi bound every run of the expectation; what is measured on one noisy run is of that run.
-The first two and the last have a machine-checked proof (`proofs/inexact`, `proofs/nesterov`).
+All have a machine-checked proof: `proofs/inexact`, `proofs/nesterov`, and `proofs/inexact_median`,
+`proofs/nesterov_median`.
 Checked by tests/theory/test_inexact.py, test_lmo_variant_proofs.py and test_lmo_variants_on_runs.py.
 """
 

@@ -9,9 +9,12 @@ a the factor of L eta falls from 2/a to (1 + ln 2)/a.
 Proof: with y = x_{(k-s)+}, <grad f(x_k), d_k> >= dn(m) - dn(m - grad f(x_k)) and
 dn(m) >= dn(grad f(y)) - dn(m - grad f(y)).
 The first error is Lemma C. In the second a gradient of age A lies at most |A - s| steps from x_{(k-s)+}, as clipping
-indices at 0 brings points closer; what is left of m_0 is as far from grad f(x_0) as E0, and the tail of the law,
-i > k, stands for x_0. The terms: `momentum_lag` and `delay` come from the first error, `reference` from the second.
-Checked by tests/theory/test_median.py, test_age.py and test_lmo_variants_on_runs.py.
+indices at 0 brings points closer. Without the noise it is, with h(s) = E|A - s|,
+    dn(m_{k+1} - nu_k - grad f(x_{(k-s)+})) <= b^{k+1} E0 + L eta h(s)    for all k, s >= 0:
+b E0 at k = 0; for s <= tau that of 1s and tau - s steps more, and h(s) = b/a + tau - s; for s > tau it is at most b
+times that of (k-1, s-1), the same gradient seen from m_k, plus a L eta (s - tau), and h(s) = b h(s-1) + a (s - tau).
+The terms: `momentum_lag` and `delay` come from the first error, `reference` from the second.
+Machine-checked: `proofs/median`. Checked by tests/theory/test_median.py, test_age.py and test_lmo_variants_on_runs.py.
 """
 
 from __future__ import annotations

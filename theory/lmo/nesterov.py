@@ -6,8 +6,8 @@ both of the age law P(0) = a (2-a), P(i) = a (1-a)^{i+1} (`age`). The lag falls 
 to a/(2-a) + 2 a^2 (1-a), which is the same number. At a = 1 they are the theorems without momentum.
 
 Proof: Lemma C for (1-a) m_{k+1} + a g_k = sum_i P(i) g(x_{(k-i-tau)+}) + (1-a)^{k+2} m_0, with orthogonal
-martingale noise; the rest is the proof of the theorem. All but the median form have a machine-checked proof
-(`proofs/nesterov`), and so have those of an inexact oracle.
+martingale noise; the rest is the proof of the theorem. The law is the momentum's with probability 1-a, and A = tau with
+probability a. Machine-checked, with those of an inexact oracle: `proofs/nesterov`, `proofs/nesterov_median`.
 Checked by tests/theory/test_inexact.py, test_age.py, test_proofs.py, test_proofs_on_runs.py,
 test_false_nesterov_proofs.py and test_lmo_variants_on_runs.py.
 """

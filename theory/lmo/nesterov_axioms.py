@@ -39,6 +39,22 @@ _shifted_lag = register(
         "called_shifted_lag_norm",
     )
 ).symbol
+_reference_error = register(
+    Vector(
+        "called_reference_error",
+        r"c_k - \nabla f(x_{(k-s)_+})",
+        "error against the gradient s steps back",
+        "called_reference_error_norm",
+    )
+).symbol
+_reference_lag = register(
+    Vector(
+        "called_reference_lag",
+        r"c_k - \nabla f(x_{(k-s)_+}) - q_k",
+        "that without noise",
+        "called_reference_lag_norm",
+    )
+).symbol
 INNER.update(
     {frozenset(("called", "direction")): "inner_called", frozenset(("called_error", "direction")): "inner_called_error"}
 )
@@ -78,9 +94,11 @@ def jensen_for_called_noise() -> Relation:
     return le(mean**2, square)
 
 
-_grad, _taken, _nu, _n = vectors("grad grad_taken noise sample")
+_grad, _taken, _reference, _nu, _n = vectors("grad grad_taken grad_reference noise sample")
 _define("called error", "c_k - grad f(x_k)", eq(_error, _called - _grad))
 _define("called shifted error", "c_k - grad f(x_{(k-tau)+})", eq(_shifted_error, _called - _taken))
 _define("called noise", "q_k = (1-alpha) nu_k + alpha n_k", eq(_noise, (1 - alpha) * _nu + alpha * _n))
 _define("called lag", "c_k - grad f(x_k) - q_k", eq(_lag, _error - _noise))
 _define("called shifted lag", "c_k - grad f(x_{(k-tau)+}) - q_k", eq(_shifted_lag, _shifted_error - _noise))
+_define("called reference error", "c_k - grad f(x_{(k-s)+})", eq(_reference_error, _called - _reference))
+_define("called reference lag", "c_k - grad f(x_{(k-s)+}) - q_k", eq(_reference_lag, _reference_error - _noise))
