@@ -8,6 +8,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 OUT ?= staleproof-verify
+# A file of tests to a worker, at most four: tests of the engine start processes of their own.
+WORKERS ?= -n auto --maxprocesses 4 --dist loadfile
 PYTEST_ARGS ?=
 
 .PHONY: verify test test-all check format clean
@@ -16,10 +18,10 @@ verify: $(INSTALLED)
 	$(BIN)/staleproof verify --out $(OUT) --overwrite
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(WORKERS) $(PYTEST_ARGS)
 
 test-all: $(INSTALLED)
-	$(BIN)/python -m pytest -m "slow or not slow" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(WORKERS) -m "slow or not slow" $(PYTEST_ARGS)
 
 check: $(INSTALLED)
 	$(BIN)/ruff check .

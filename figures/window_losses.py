@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 
 import numpy as np
-from scipy.stats import norm
 
 from figures import style
 from figures.results import Results, child, number, rows, text, whole
@@ -52,7 +52,7 @@ def draw(results: Results) -> list[Drawing]:
     left.set_ylabel("measured loss")
     left.legend(loc="upper left")
     deviations = np.sort([row[-1] for row in found])
-    quantiles = norm.ppf((np.arange(deviations.size) + 0.5) / deviations.size)
+    quantiles = np.array([NormalDist().inv_cdf((i + 0.5) / deviations.size) for i in range(deviations.size)])
     right.plot(quantiles, deviations, "o", markersize=2.6, color=BLUE, markeredgewidth=0)
     right.plot(quantiles[[0, -1]], quantiles[[0, -1]], color=GREY, linewidth=0.8, linestyle=(0, (4, 2)))
     right.set_xlabel("normal quantile")
