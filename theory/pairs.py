@@ -49,6 +49,7 @@ BEFORE: Mapping[str, tuple[str, str, tuple[str, ...]]] = MappingProxyType(
         for name in "block_window_norm block_window_square block_martingale_square block_martingale_squares "
         "walk_window_norm walk_window_square".split()
     }
+    | {"walk_most_before": ("walk_most", "j", _WINDOW)}
 )
 #: Other quantity that differs from step to step -> what counts the steps.
 VARYING: Mapping[str, str] = MappingProxyType(

@@ -25,6 +25,7 @@ from theory.pipedream.proofs import (
     exact,
     polyak_lojasiewicz,
     second_moment,
+    second_moment_drift,
     variance,
     window,
 )
@@ -70,6 +71,7 @@ PROOFS: dict[str, Proof] = {
         any_delay.A,
         any_delay.C,
         second_moment.PROOF,
+        second_moment_drift.PROOF,
         blocks.PROOF,
         variance.PROOF,
         variance.SPLIT,

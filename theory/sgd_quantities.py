@@ -154,6 +154,10 @@ BEFORE = [
     _square("block_aged_variance", r"a_s \sigma_s^2", "block_delay times block_variance"),
     _square("aged_variance", r"\sum_s a_s \sigma_s^2", "sum of block_aged_variance over the blocks"),
     Quantity("j_before", "j-1", "1", NATURAL, "number of steps without the last one"),
+    Quantity("walk_most", r"\frac{B}{S} (j + \sqrt{j (S-1)})", "f/x", NONNEGATIVE, "what bounds the root of E|w_j|^2"),
+    Quantity(
+        "walk_most_before", r"\frac{B}{S} (j-1 + \sqrt{(j-1) (S-1)})", "f/x", NONNEGATIVE, "what bounds that of w_{j-1}"
+    ),
 ]
 IN_SGD_PROOFS = [*BEFORE, *RANDOM_SGD, *MEANS_SGD]
 BLOCKWISE = frozenset(q.name for q in (*RANDOM_SGD, *BEFORE) if q.name.startswith("block_"))
