@@ -18,6 +18,9 @@ from theory.lmo.proofs import (
     shifted,
     tuned,
 )
+from theory.local_sgd.proofs import counted as local_counted
+from theory.local_sgd.proofs import descent as local_descent
+from theory.local_sgd.proofs import variance as local_variance
 from theory.pipedream.proofs import (
     any_delay,
     blocks,
@@ -81,6 +84,10 @@ PROOFS: dict[str, Proof] = {
         exact.AGE,
         exact.SPLIT,
         delayed_gd.PROOF,
+        local_descent.PROOF,
+        local_descent.AVERAGE,
+        local_counted.PROOF,
+        local_variance.PROOF,
     )
 }
 

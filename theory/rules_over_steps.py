@@ -113,7 +113,20 @@ def split_all() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
     return {tau: k + COUNTED}, {k: tau + COUNTED + 1}
 
 
-RUNS = (split_all(), split_run())  # what exhausts all steps, all runs; theory.genuine says where the others are allowed
+def split_since() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
+    """All steps of LocalSGD in two cases: right after an average, and later."""
+    since = symbols("since")[0]
+    return {since: sp.Integer(0)}, {since: COUNTED + 1}
+
+
+def split_round() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
+    """All walks of j steps in two cases: j < H, and j >= H."""
+    j, H = symbols("j H")
+    return {H: j + COUNTED + 1}, {j: H + COUNTED}
+
+
+RUNS = (split_all(), split_run())  # all steps, all runs; theory.genuine says where the others are allowed
+ROUNDS = (split_since(), split_round())  # the same for steps and walks between two averages
 
 
 # a constant step size is part of the method "sgd" in its three forms, and an assumption of its own elsewhere
@@ -140,7 +153,6 @@ class Averaged:
     def apply(self, relation: Relation) -> Relation:
         """What the rule makes of one fact."""
         self.check_names()
-        k, K = symbols("k K")
         averages = {symbols(a)[0]: symbols(b)[0] for a, b in self.means.items()}
         pairs = [symbols(" ".join(names)) for names in self.telescoping]
         varying = set(averages).union(*({now, after} for now, after, _, _ in pairs))
@@ -158,13 +170,23 @@ class Averaged:
             if left_over != 0 and after not in averages:
                 raise ProofError(f"fact {relation}: {now} and {after} do not telescope")
             # slopes (-c, c + left_over): c (after - now) telescopes, the rest is an average of `after`
-            result += -slopes[now] * (last - first) / K
+            result += -slopes[now] * (last - first) / self.over
             if after in averages:
                 result += left_over * averages[after] - slopes[after] * averages[after]
         strange = {s.name for s in rest.free_symbols} - set(CONSTANT) - {"k"}
         if strange:
             raise ProofError(f"fact {relation}: nothing says what {min(strange)} adds up to")
-        return Relation(result + self._rest(relation, rest) / K, relation.sense, sp.Integer(0))
+        return Relation(result + self._rest(relation, rest) / self.over, relation.sense, sp.Integer(0))
+
+    @property
+    def count(self) -> sp.Symbol:
+        """The number of steps, of which the closed forms of sums are functions."""
+        return symbols("K")[0]
+
+    @property
+    def over(self) -> sp.Expr:
+        """What the sum is divided by."""
+        return self.count
 
     def check_names(self) -> None:
         """Refuse (ProofError) what the tables of theory.pairs do not have."""
@@ -179,7 +201,7 @@ class Averaged:
 
     def _rest(self, relation: Relation, rest: sp.Expr) -> sp.Expr:
         """Sum over k of what does not vary but for k."""
-        k, K = symbols("k K")
+        k = symbols("k")[0]
         total: sp.Expr = sp.Integer(0)
         for g, G in self.sums.items():
             self._check_sum(g, G)
@@ -191,12 +213,12 @@ class Averaged:
             if not is_zero(rest - rest.subs(k, 0)):
                 raise ProofError(f"fact {relation}: no closed form is given for the sum over k of {rest}")
             rest = rest.subs(k, 0)
-        return total + rest * K
+        return total + rest * self.count
 
     def _check_sum(self, g: sp.Expr, G: sp.Expr) -> None:
-        k, K = symbols("k K")
-        at_zero = G.subs(K, 0)
-        growth = G.subs(K, SUMMED + 1) - G.subs(K, SUMMED) - g.subs(k, SUMMED + self.first)
+        k, count = symbols("k")[0], self.count
+        at_zero = G.subs(count, 0)
+        growth = G.subs(count, SUMMED + 1) - G.subs(count, SUMMED) - g.subs(k, SUMMED + self.first)
         if not is_zero(at_zero) or not is_zero(growth, self.cases) or not spot_zero(growth):
             raise ProofError(f"sum over k of {g}: is not {G}")
 

@@ -6,6 +6,7 @@ A window of block s holds the steps whose update of block s z_k lacks; `j` count
 from __future__ import annotations
 
 from theory.quantity import NATURAL, NONNEGATIVE, REAL, Quantity
+from theory.replica_quantities import IN_REPLICA_PROOFS, RANDOM_REPLICAS
 
 _SQUARE = "(f/x)^2"
 
@@ -159,5 +160,6 @@ BEFORE = [
         "walk_most_before", r"\frac{B}{S} (j-1 + \sqrt{(j-1) (S-1)})", "f/x", NONNEGATIVE, "what bounds that of w_{j-1}"
     ),
 ]
-IN_SGD_PROOFS = [*BEFORE, *RANDOM_SGD, *MEANS_SGD]
+RANDOM_SGD += RANDOM_REPLICAS
+IN_SGD_PROOFS = [*BEFORE, *RANDOM_SGD, *MEANS_SGD, *IN_REPLICA_PROOFS]
 BLOCKWISE = frozenset(q.name for q in (*RANDOM_SGD, *BEFORE) if q.name.startswith("block_"))
