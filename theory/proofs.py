@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from theory.errors import InputError
 from theory.euclidean.proofs import delayed_gd
+from theory.euclidean.proofs import finite as delayed_gd_finite
 from theory.lmo.proofs import (
     average,
     delay,
@@ -84,6 +85,7 @@ PROOFS: dict[str, Proof] = {
         exact.AGE,
         exact.SPLIT,
         delayed_gd.PROOF,
+        delayed_gd_finite.PROOF,
         local_descent.PROOF,
         local_descent.AVERAGE,
         local_counted.PROOF,

@@ -22,6 +22,7 @@ HINTS: tuple[dict[str, Any], ...] = (  # alpha/(2-alpha) = 1/4 at alpha = 2/5: r
     # at alpha = 32/41 also 1/2 + 2 (1-alpha)/alpha + 2 is a square: roots of tuned steps stay rational
     {"alpha": sp.Rational(32, 41), "tau": 1, "K": 4, "k": 1, **_TUNED},
     {"alpha": sp.Rational(32, 41), "tau": 2, "K": 4, "k": 1, **_TUNED},
+    {"gamma": sp.Rational(1, 4), "tau": 2, "K": 4, "steps": 3, "k": 3, "j": 1, **_ONE},
     # whole rounds of LocalSGD, with one replica and with two
     {"gamma": 1, "S": 1, "K": 2, "steps": 2, "H": 2, "since": 1, "j": 1, **_ONE},
     {"gamma": 1, "S": 2, "K": 8, "steps": 2, "H": 2, "since": 1, "j": 1, **_ONE},

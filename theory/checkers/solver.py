@@ -78,8 +78,12 @@ class Question:
         return value <= 0 if relation.sense == "<=" else value == 0
 
     def _implies_positive(self, expression: sp.Expr) -> bool:
-        """Whether the premises so far make it positive."""
-        return bool(self.solve(self.real(sp.expand(expression)) <= 0) == self.z3.unsat)
+        """Whether the premises so far make it positive: with products as unknowns of their own, else in full."""
+        negative, simple = self.real(sp.expand(expression)) <= 0, self.z3.SimpleSolver()
+        simple.set("timeout", int(1000 * self.timeout))
+        simple.set("arith.nl", False)
+        simple.add(negative, *self.atoms(), *self.facts)
+        return simple.check() == self.z3.unsat or bool(self.solve(negative) == self.z3.unsat)
 
     def real(self, expression: sp.Expr) -> Any:
         """A polynomial as a z3 term."""
