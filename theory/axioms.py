@@ -29,7 +29,7 @@ from theory.relation import Relation
 SCOPES = ("every", "first", "first at y", "later")
 PLACES = ("", "x", "y")
 PLACE_OF = dict.fromkeys(("error-feedback", "delay-one"), "y") | dict.fromkeys(
-    ("block-sgd", "block-delay", "independent-delay", "pipedream", "delayed-gd", "tuned-step"), "x"
+    ("block-sgd", "block-delay", "independent-delay", "pipedream", "delayed-gd", "tuned-step", "local-sgd"), "x"
 )
 SCHEMAS: dict[str, tuple[str, str, Callable[..., Relation], str]] = {}  # schema -> (axiom, scope, function, place)
 DEFINITIONS: dict[str, tuple[str, str, Relation, str]] = {}  # name -> (words, scope, relation, place)

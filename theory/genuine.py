@@ -18,9 +18,10 @@ from theory.axioms import NOT_UNDER, UNDER, Fact, axiom, condition, definition
 from theory.bound import Bound
 from theory.errors import InputError
 from theory.metrics import METRICS, TUNED
+from theory.replica_rules import OverReplicas, Totalled
 from theory.rules import Direct, Expected, InnerWith, Instance, Integrated, NormOf, ProofError, SquareOf
 from theory.rules_over_steps import Averaged, Induction
-from theory.splits import RUNS, from_one, split, split_along, split_sum
+from theory.splits import ROUNDS, RUNS, from_one, split, split_along, split_sum
 from theory.sum_rules import Summed
 from theory.symbols import symbols
 from theory.vectors import INSTANCE_OF, INSTANCE_PLACE
@@ -29,7 +30,10 @@ if TYPE_CHECKING:
     from theory.proof import Proof, Step
 
 Cases = tuple[Mapping[sp.Symbol, sp.Expr], ...]
-RULES = (Direct, NormOf, InnerWith, SquareOf, Integrated, Expected, Instance, Induction, Averaged, Summed)
+RULES = (
+    *(Direct, NormOf, InnerWith, SquareOf, Integrated, Expected, Instance, Induction, Averaged, Summed),
+    *(OverReplicas, Totalled),
+)
 
 
 def place_of(proof: Proof) -> str:
@@ -113,7 +117,7 @@ def check_rule(proof: Proof, step: Step) -> None:
     if type(rule) not in RULES:
         raise ProofError(f"{where}: {type(rule).__name__} is no rule")
     own = next(f.default for f in fields(rule) if f.name == "axioms")
-    if isinstance(rule, (Averaged, Induction, Integrated, Summed)):
+    if isinstance(rule, (Averaged, Induction, Integrated, Summed, OverReplicas)):
         rule.check_names()
     if not isinstance(rule, (Averaged, Induction)) and rule.axioms != own:
         raise ProofError(f"{where}: its rule rests on {own}, not on {rule.axioms}")
@@ -129,7 +133,7 @@ def check_cases(proof: Proof, step: Step, scope: str) -> None:
     """Refuse (ProofError) cases that are not all, and steps that are counted from elsewhere than the place's first."""
     rule, at_y, where = step.rule, proof.place == "y", f"proof of {proof.name}, step {step.name}"
     later = [from_one(), split()] if scope == "later" else [from_one()] if at_y else []
-    allowed: dict[str, list[Cases]] = {"step": [({},), *RUNS, *later], "rule": [()]}
+    allowed: dict[str, list[Cases]] = {"step": [({},), *RUNS, *ROUNDS, *later], "rule": [()]}
     if isinstance(rule, Averaged):
         allowed["rule"] = [({},), split_sum()]
         first = (1,) if at_y and rule.sums else (0, 1) if at_y else (0,)

@@ -24,6 +24,10 @@ METRICS: Mapping[tuple[str, bool], str] = MappingProxyType(
         (r"\frac{1}{K} \sum_{k=1}^{K} \mathbb{E} \|\nabla f(x_k)\|_*", True): "E_mean_grad_norm_at_x",
         (r"\frac{1}{K} \sum_{k<K} \mathbb{E} \|\nabla f(x_k)\|^2", False): "mean_grad_square",
         (r"\frac{1}{M} \sum_{m<M} \mathbb{E} \|\nabla f(y_m)\|^2", False): "mean_grad_square",
+        (
+            r"\frac{S^2}{K} \sum_{t<\lfloor K/S^2 \rfloor} \mathbb{E} \|\nabla f(\bar{x}_t)\|^2",
+            False,
+        ): "whole_grad_square",
         (r"\min_{k<K} \|\nabla f(x_k)\|^2", False): "least_square",
         (r"\mathbb{E} f(x_K) - f_*", False): "excess_last",
     }

@@ -43,6 +43,28 @@ WHOLES: Mapping[str, str] = MappingProxyType(
     | {f"E_block_{name}": f"E_{name}" for name in ("apart_square", "drift_squares", "martingale_squares")}
 )
 
+#: Quantity of a replica -> its mean over the replicas.
+REPLICAS: Mapping[str, str] = MappingProxyType(
+    {
+        f"replica_{name}": f"replicas_{name}"
+        for name in "change_square inner_gap turn_square apart_square noise_square far_square inner_far "
+        "inner_noise rest_square inner_turn drifted_square".split()
+    }
+    | {f"E_replica_{name}": f"E_replicas_{name}" for name in "noise_square far_square".split()}
+    | {f"E_replica_{name}": f"E_replicas_{name}" for name in "moved_square drifted_square rest_square".split()}
+)
+#: Quantity of a step -> its sum over T steps.
+TOTALS: Mapping[str, str] = MappingProxyType(
+    {f"E_{name}": f"total_{name}" for name in "grad_square replicas_mean_square replicas_apart_square".split()}
+    | {f"E_{name}": f"total_{name}" for name in "taken_square apart_square update_excess window_excess".split()}
+    | {name: f"total_{name}" for name in "since since_square length_square".split()}
+)
+#: (at a step, at the next, at the first, after the last of T steps).
+ENDS: frozenset[tuple[str, str, str, str]] = frozenset(
+    {("E_f_now", "E_f_next", "E_f_first", "E_f_end")}
+    | {(name, f"{name}_next", f"{name}_first", f"{name}_last") for name in ("round_sum", "round_squares")}
+)
+
 _STEP, _WINDOW = ("constant-step",), ()
 #: Quantity at the step before -> (the same at this step, what counts the steps, axioms of an induction over them).
 BEFORE: Mapping[str, tuple[str, str, tuple[str, ...]]] = MappingProxyType(
@@ -57,6 +79,8 @@ BEFORE: Mapping[str, tuple[str, str, tuple[str, ...]]] = MappingProxyType(
         for name in "block_window_norm block_window_square block_martingale_square block_martingale_squares "
         "walk_window_norm walk_window_square".split()
     }
+    | {"walk_most_before": ("walk_most", "j", _WINDOW)}
+    | {f"E_{name}_before": (f"E_{name}", "j", _WINDOW) for name in ("replica_walk_squares", "replicas_apart_square")}
 )
 #: Quantity at the step before -> what else is one less there: at s = 0 it is none that the induction speaks of.
 ALONG: Mapping[str, tuple[str, ...]] = MappingProxyType({"reference_lag_norm_before": ("s",)})
@@ -64,6 +88,7 @@ ALONG: Mapping[str, tuple[str, ...]] = MappingProxyType({"reference_lag_norm_bef
 VARYING: Mapping[str, str] = MappingProxyType(
     {"step_norm": "j", "delta": "k", "block_update_norm": "j"}
     | {f"E_{name}": "j" for name in "block_update_norm block_difference_square walk_update_norm".split()}
+    | {"E_replica_sample_square": "j"}
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from theory.errors import InputError
 from theory.euclidean.proofs import delayed_gd
+from theory.euclidean.proofs import finite as delayed_gd_finite
 from theory.lmo.proofs import (
     average,
     delay,
@@ -22,6 +23,9 @@ from theory.lmo.proofs import (
     shifted,
     tuned,
 )
+from theory.local_sgd.proofs import counted as local_counted
+from theory.local_sgd.proofs import descent as local_descent
+from theory.local_sgd.proofs import variance as local_variance
 from theory.pipedream.proofs import (
     any_delay,
     blocks,
@@ -29,6 +33,7 @@ from theory.pipedream.proofs import (
     exact,
     polyak_lojasiewicz,
     second_moment,
+    second_moment_drift,
     variance,
     window,
 )
@@ -84,6 +89,7 @@ PROOFS: dict[str, Proof] = {
         any_delay.A,
         any_delay.C,
         second_moment.PROOF,
+        second_moment_drift.PROOF,
         blocks.PROOF,
         variance.PROOF,
         variance.SPLIT,
@@ -93,6 +99,11 @@ PROOFS: dict[str, Proof] = {
         exact.AGE,
         exact.SPLIT,
         delayed_gd.PROOF,
+        delayed_gd_finite.PROOF,
+        local_descent.PROOF,
+        local_descent.AVERAGE,
+        local_counted.PROOF,
+        local_variance.PROOF,
     )
 }
 

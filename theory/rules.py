@@ -15,7 +15,16 @@ from theory.pairs import INTEGRALS, unlisted
 from theory.proof_quantities import PREFIX, RANDOM
 from theory.relation import Relation, eq, le
 from theory.symbols import symbols
-from theory.vectors import CONSTANT, CONSTANT_OF_BLOCK, INSTANCES, VECTOR_SYMBOLS, get_vector, inner_name, norm_name
+from theory.vectors import (
+    CONSTANT,
+    CONSTANT_OF_BLOCK,
+    COUNTED_BY_STEP,
+    INSTANCES,
+    VECTOR_SYMBOLS,
+    get_vector,
+    inner_name,
+    norm_name,
+)
 
 
 class ProofError(ValueError):
@@ -157,7 +166,7 @@ class Expected:
         """What the rule makes of one fact."""
         names = {s.name: s for s in relation.difference.free_symbols}
         random = {names[n] for n in RANDOM if n in names}
-        strange = set(names) - {s.name for s in random} - {*CONSTANT, *CONSTANT_OF_BLOCK, "k"}
+        strange = set(names) - {s.name for s in random} - {*CONSTANT, *CONSTANT_OF_BLOCK, *COUNTED_BY_STEP}
         if strange:
             raise ProofError(f"fact {relation}: nothing says what the expectation of {min(strange)} is")
         check_affine(relation, random | {names[n] for n in ("E0",) if n in names})

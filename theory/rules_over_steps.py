@@ -120,7 +120,6 @@ class Averaged:
     def apply(self, relation: Relation) -> Relation:
         """What the rule makes of one fact."""
         self.check_names()
-        k, K = symbols("k K")
         averages = {symbols(a)[0]: symbols(b)[0] for a, b in self.means.items()}
         pairs = [symbols(" ".join(names)) for names in self.telescoping]
         varying = set(averages).union(*({now, after} for now, after, _, _ in pairs))
@@ -138,14 +137,25 @@ class Averaged:
             if left_over != 0 and after not in averages:
                 raise ProofError(f"fact {relation}: {now} and {after} do not telescope")
             # slopes (-c, c + left_over): c (after - now) telescopes, the rest is an average of `after`
-            result += -slopes[now] * (last - first) / K
+            result += -slopes[now] * (last - first) / self.over
             if after in averages:
                 result += left_over * averages[after] - slopes[after] * averages[after]
         strange = {s.name for s in rest.free_symbols} - set(CONSTANT) - {"k"}
         if strange:
             raise ProofError(f"fact {relation}: nothing says what {min(strange)} adds up to")
-        still, moving = rest.as_independent(k, as_Add=True)
-        return Relation(result + still + self._rest(relation, moving) / K, relation.sense, sp.Integer(0))
+        still, moving = rest.as_independent(symbols("k")[0], as_Add=True)
+        total = still * self.count + self._rest(relation, moving)  # what does not move counts at every step
+        return Relation(result + sp.expand(total / self.over), relation.sense, sp.Integer(0))
+
+    @property
+    def count(self) -> sp.Symbol:
+        """The number of steps, of which the closed forms of sums are functions."""
+        return symbols("K")[0]
+
+    @property
+    def over(self) -> sp.Expr:
+        """What the sum is divided by."""
+        return self.count
 
     def check_names(self) -> None:
         """Refuse (ProofError) what the tables of theory.pairs do not have."""
@@ -160,7 +170,7 @@ class Averaged:
 
     def _rest(self, relation: Relation, rest: sp.Expr) -> sp.Expr:
         """Sum over k of what does not vary but for k."""
-        k, K = symbols("k K")
+        k = symbols("k")[0]
         total: sp.Expr = sp.Integer(0)
         for g, G in self.sums.items():
             self._check_sum(g, G)
@@ -172,12 +182,12 @@ class Averaged:
             if not is_zero(rest - rest.subs(k, 0)):
                 raise ProofError(f"fact {relation}: no closed form is given for the sum over k of {rest}")
             rest = rest.subs(k, 0)
-        return total + rest * K
+        return total + rest * self.count
 
     def _check_sum(self, g: sp.Expr, G: sp.Expr) -> None:
-        k, K = symbols("k K")
-        at_zero = G.subs(K, 0)
-        growth = G.subs(K, SUMMED + 1) - G.subs(K, SUMMED) - g.subs(k, SUMMED + self.first)
+        k, count = symbols("k")[0], self.count
+        at_zero = G.subs(count, 0)
+        growth = G.subs(count, SUMMED + 1) - G.subs(count, SUMMED) - g.subs(k, SUMMED + self.first)
         if not is_zero(at_zero) or not is_zero(growth, self.cases) or not spot_zero(growth):
             raise ProofError(f"sum over k of {g}: is not {G}")
 

@@ -5,7 +5,9 @@ A window of block s holds the steps whose update of block s z_k lacks; `j` count
 
 from __future__ import annotations
 
+from theory.excess_quantities import IN_EXCESS_PROOFS, RANDOM_EXCESS
 from theory.quantity import NATURAL, NONNEGATIVE, REAL, Quantity
+from theory.replica_quantities import IN_REPLICA_PROOFS, RANDOM_REPLICAS
 
 _SQUARE = "(f/x)^2"
 
@@ -154,6 +156,11 @@ BEFORE = [
     _square("block_aged_variance", r"a_s \sigma_s^2", "block_delay times block_variance"),
     _square("aged_variance", r"\sum_s a_s \sigma_s^2", "sum of block_aged_variance over the blocks"),
     Quantity("j_before", "j-1", "1", NATURAL, "number of steps without the last one"),
+    Quantity("walk_most", r"\frac{B}{S} (j + \sqrt{j (S-1)})", "f/x", NONNEGATIVE, "what bounds the root of E|w_j|^2"),
+    Quantity(
+        "walk_most_before", r"\frac{B}{S} (j-1 + \sqrt{(j-1) (S-1)})", "f/x", NONNEGATIVE, "what bounds that of w_{j-1}"
+    ),
 ]
-IN_SGD_PROOFS = [*BEFORE, *RANDOM_SGD, *MEANS_SGD]
+RANDOM_SGD += [*RANDOM_REPLICAS, *RANDOM_EXCESS]
+IN_SGD_PROOFS = [*BEFORE, *RANDOM_SGD, *MEANS_SGD, *IN_REPLICA_PROOFS, *IN_EXCESS_PROOFS]
 BLOCKWISE = frozenset(q.name for q in (*RANDOM_SGD, *BEFORE) if q.name.startswith("block_"))

@@ -69,5 +69,18 @@ def split_between() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
     return tuple(orders)
 
 
+def split_since() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
+    """All steps of LocalSGD in two cases: right after an average, and later."""
+    since = symbols("since")[0]
+    return {since: sp.Integer(0)}, {since: COUNTED + 1}
+
+
+def split_round() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
+    """All walks of j steps in two cases: j < H, and j >= H."""
+    j, H = symbols("j H")
+    return {H: j + COUNTED + 1}, {j: H + COUNTED}
+
+
 # what exhausts all steps, runs and references; theory.genuine says where the others are allowed
 RUNS = (split_all(), split_run(), split_reference(), split_between())
+ROUNDS = (split_since(), split_round())  # the same for steps and walks between two averages

@@ -131,6 +131,8 @@ INSTANCE_PLACE = {
 # the same at every step of a run, and, but for s itself, for every reference s; and, for one block, at every step of
 # its window
 CONSTANT_OF_BLOCK: list[str] = []
+# the same on every path: functions of the number of the step
+COUNTED_BY_STEP = ("k", "since", "length_square")
 CONSTANT = "eta alpha tau s K L sigma rho r_lo r_hi longest_step E0 Delta0 Delta1 f_star".split()
 
 VECTORS: dict[str, Vector] = {vector.name: vector for vector in _ALL}

@@ -42,6 +42,7 @@ from theory.proof import (
     with_terms,
 )
 from theory.proofs import PROOFS
+from theory.replica_rules import OverReplicas, Totalled
 from theory.sum_rules import Summed
 
 pytest.importorskip("z3", reason="the extra proofs is not installed")
@@ -347,10 +348,14 @@ def test_a_rule_is_one_of_the_list_and_rests_on_its_axioms():
 def test_no_entry_of_a_table_is_idle():
     """A pair that no proof uses would be an open door."""
     rules = [(step.rule, proof) for proof in PROOFS.values() for step in proof.steps]
-    averages = [r for r, _ in rules if isinstance(r, Averaged)]
+    averages = [r for r, _ in rules if type(r) is Averaged]
+    sums = [r for r, _ in rules if isinstance(r, Totalled)]
     inductions = [r for r, _ in rules if isinstance(r, Induction)]
     assert set(pairs.MEANS) == {name for r in averages for name in r.means}
     assert pairs.TELESCOPING == {names for r in averages for names in r.telescoping}
+    assert set(pairs.TOTALS) == {name for r in sums for name in r.means}
+    assert pairs.ENDS == {names for r in sums for names in r.telescoping}
+    assert set(pairs.REPLICAS) == {name for r, _ in rules if isinstance(r, OverReplicas) for name in r.means}
     assert set(pairs.BEFORE) == {name for r in inductions for name in r.before}
     assert set(pairs.VARYING) == {name for r in inductions for name in r.varying}
     assert set(pairs.INTEGRALS) == {r.pointwise for r, _ in rules if isinstance(r, Integrated)}

@@ -15,7 +15,16 @@ from theory.checkers.check import ProofResult, check, check_step
 from theory.checkers.solver import counterexample, proves
 from theory.euclidean.proofs import delayed_gd
 from theory.ledger import closure
-from theory.pipedream.proofs import any_delay, blocks, descent, exact, polyak_lojasiewicz, second_moment, variance
+from theory.pipedream.proofs import (
+    any_delay,
+    blocks,
+    descent,
+    exact,
+    polyak_lojasiewicz,
+    second_moment,
+    second_moment_drift,
+    variance,
+)
 from theory.proof import Proof, ProofError, le, symbols, with_terms
 from theory.sum_rules import Summed
 
@@ -26,6 +35,7 @@ THEOREMS = {
         any_delay.A,
         any_delay.C,
         second_moment.PROOF,
+        second_moment_drift.PROOF,
         blocks.PROOF,
         variance.PROOF,
         variance.SPLIT,

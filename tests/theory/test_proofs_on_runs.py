@@ -162,7 +162,7 @@ def pathwise(relation: Relation) -> bool:
 
 
 #: Proofs about stochastic gradient descent, whose runs are in test_pipedream_runs.py and test_delayed_sgd_runs.py.
-OF_SGD = ("block-", "full-", "exact-", "window", "rpd-", "pipedream-", "delayed-gd")
+OF_SGD = ("block-", "full-", "exact-", "window", "rpd-", "pipedream-", "delayed-gd", "local-")
 
 
 def relations(corrected: bool, nesterov: bool = False) -> list[tuple[str, str, Relation]]:

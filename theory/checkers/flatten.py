@@ -58,7 +58,8 @@ class Flattener:
             raise InputError(f"expression {base}**({exponent}): exponents are sums of natural numbers")
         for term in sp.Add.make_args(rest):
             factor, part = term.as_coeff_Mul()
-            if not factor.is_Integer or factor < 0:  # a negative one would divide by 0 at alpha = 1
+            # a negative one would divide by 0 at alpha = 1
+            if not factor.is_Integer or factor < 0 or not part.is_integer or not part.is_nonnegative:
                 raise InputError(f"expression {base}**({exponent}): exponents are sums of natural numbers")
             symbol = self.powers.setdefault((base, part), sp.Dummy(f"power{len(self.powers)}", nonnegative=True))
             result *= symbol**factor

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import sympy as sp
 
 from theory.axioms import Fact
+from theory.checkers.hints import HINTS
 from theory.checkers.outcome import Values, no_conclusion, verdict
-from theory.checkers.solver import HINTS, counterexample, proves
+from theory.checkers.solver import counterexample, proves
 from theory.relation import Relation
 from theory.rules import ProofError
 from theory.rules_over_steps import Induction

@@ -17,29 +17,12 @@ import sympy as sp
 
 from theory.checkers.exact import domain_of, refutes
 from theory.checkers.flatten import Flattener
+from theory.checkers.hints import HINTS
 from theory.errors import InputError
 from theory.quantity import Domain
 from theory.relation import Relation
 
 TIMEOUT = 20.0  # seconds per question; the longest takes about one, the rest is for a busy machine
-_ONE = {"L": 1, "eta": 1, "rho": 1, "sigma": 1, "E0": 1, "Delta0": 1, "Delta1": 1, "reference_age": 1}
-_WINDOW = {"block_window_norm": 1, "block_drift_norm": 1, "block_delay": 1, "age_max": 1, "block_variance": 1}
-_TUNED = {name: 1 for name in _ONE if name != "eta"}
-HINTS: tuple[dict[str, Any], ...] = (  # alpha/(2-alpha) = 1/4 at alpha = 2/5: roots stay rational
-    {"alpha": sp.Rational(2, 5), "tau": 1, "s": 0, "K": 2, "k": 1, "j": 1, "t": 1, "age": 1, **_ONE},
-    {"alpha": sp.Rational(2, 5), "tau": 2, "s": 3, "K": 3, "k": 3, "j": 2, "t": sp.Rational(1, 2), "eta": 1},
-    {"alpha": sp.Rational(2, 5), "tau": 3, "s": 5, "K": 40, "k": 30, "j": 4, "eta": sp.Rational(1, 2), "L": 2},
-    {"alpha": sp.Rational(2, 5), "tau": 3, "s": 5, "K": 40, "k": 30, "eta": sp.Rational(1, 2), "L": 2, "sigma": 0},
-    {"alpha": 1, "tau": 2, "s": 2, "K": 1, "k": 0, "j": 3, "eta": 1},
-    {"alpha": sp.Rational(2, 5), "tau": 0, "s": 2, "K": 40, "k": 30, "j": 0, "eta": 1},
-    {"alpha": sp.Rational(2, 5)},
-    {"gamma": 1, "S": 1, "j": 1, "delta_max": 1, "tau": 1, "theta": 1, **_WINDOW, **_ONE},
-    {"gamma": sp.Rational(1, 4), "S": 2, "j": 2, "delta_max": 2, "tau": 1, "K": 2, "theta": 1, **_ONE},
-    # at alpha = 32/41 also 1/2 + 2 (1-alpha)/alpha + 2 is a square: roots of tuned steps stay rational
-    {"alpha": sp.Rational(32, 41), "tau": 1, "K": 4, "k": 1, **_TUNED},
-    {"alpha": sp.Rational(32, 41), "tau": 2, "K": 4, "k": 1, **_TUNED},
-    {},
-)
 
 
 def load() -> Any:
@@ -85,8 +68,12 @@ class Question:
         return value <= 0 if relation.sense == "<=" else value == 0
 
     def _implies_positive(self, expression: sp.Expr) -> bool:
-        """Whether the premises so far make it positive."""
-        return bool(self.solve(self.real(sp.expand(expression)) <= 0) == self.z3.unsat)
+        """Whether the premises so far make it positive: with products as unknowns of their own, else in full."""
+        negative, simple = self.real(sp.expand(expression)) <= 0, self.z3.SimpleSolver()
+        simple.set("timeout", int(1000 * self.timeout))
+        simple.set("arith.nl", False)
+        simple.add(negative, *self.atoms(), *self.facts)
+        return simple.check() == self.z3.unsat or bool(self.solve(negative) == self.z3.unsat)
 
     def real(self, expression: sp.Expr) -> Any:
         """A polynomial as a z3 term."""
@@ -124,6 +111,7 @@ class Question:
         for (base, _), symbol in list(self.flatten.powers.items()):
             p, b = self.symbol(symbol), self.real(sp.expand(base))
             found.append(z3.Implies(z3.And(b >= 0, b <= 1), p <= 1))
+            found.append(z3.Implies(b >= 1, p >= 1))
         for base, symbol in list(self.flatten.roots.items()) if roots else []:
             top, bottom = sp.fraction(sp.together(base))
             r, t, b = self.symbol(symbol), self.real(sp.expand(top)), self.real(sp.expand(bottom))

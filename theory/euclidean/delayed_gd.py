@@ -15,7 +15,7 @@ squares may be replaced by the smallest, and the factors add up to at least K (2
 k < K-1 with the factors as they are, and f(x_{K-1}) - f_* >= ||grad f(x_{K-1})||^2/(2 L), which counts 1/h where one
 more step counts at most 2 - h.
 The step may not grow beyond h < 2 sin(pi/(4 tau+2)), about pi/(2 tau), where a quadratic is unstable.
-Checked by tests/theory/test_pipedream_runs.py (noise-free runs) and tests/theory/test_pipedream_bounds.py.
+Checked by tests/theory/test_delayed_gd_proofs.py, test_pipedream_runs.py (noise-free runs), test_pipedream_bounds.py.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ gamma, L, tau, K, Delta0 = symbols("gamma L tau K Delta0")
 h = L * gamma
 n = Min(tau, K - 1)
 WINDOWS = Rational(1, 6) * n * (n - 1) * (2 * n - 1) + (K - 1 - n) * tau**2
+FINITE_WEIGHT = 1 + h * ((K - 1) * (2 - h) - h**2 * WINDOWS)
 
 BOUND = Bound(
     name="delayed-gd",
@@ -45,7 +46,7 @@ BOUND = Bound(
 FINITE = Bound(
     name="delayed-gd-finite",
     title="Delayed gradient descent with finite sums: start and last iterate counted",
-    terms={"initial": 2 * L * Delta0 / (1 + h * ((K - 1) * (2 - h) - h**2 * WINDOWS))},
+    terms={"initial": 2 * L * Delta0 / FINITE_WEIGHT},
     metric=BOUND.metric,
     unit=BOUND.unit,
     assumptions=BOUND.assumptions,

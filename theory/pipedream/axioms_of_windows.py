@@ -193,6 +193,13 @@ def walk_along_the_mean() -> Relation:
     return le(inner, norm * mean)
 
 
+@schema("jensen", "later")
+def mean_norm_of_the_walk() -> Relation:
+    """(E|w_{j-1}|)^2 <= E|w_{j-1}|^2."""
+    norm, square = _q("E_walk_window_norm_before E_walk_window_square_before")
+    return le(norm**2, square)
+
+
 @schema("independent-delay")
 def drawn_along_the_walk() -> Relation:
     """The windows so far and P_j do not depend on draw j: each block is drawn with probability 1/S."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+from sympy import sqrt
+
 from theory.axioms import define
 from theory.pipedream.parts import S, gamma, sigma
 from theory.relation import eq
@@ -145,4 +147,16 @@ _define("empty walk", "no update of any window", eq(_walk, 0 * _walk_update), "f
 INSTANCES["one update of the walk less"] = (
     "later",
     {"E_walk_window_norm": "E_walk_window_norm_before", "j": "j_before"},
+)
+_most, _most_before, _steps, _fewer, _second = symbols("walk_most walk_most_before j j_before B")
+_define(
+    "most of a walk",
+    "(B/S) (j + sqrt(j (S-1)))",
+    eq(_most, _second * (_steps + sqrt(_steps * (S - 1))) / S),
+)
+_define(
+    "most of the walk before",
+    "the same for one update less",
+    eq(_most_before, _second * (_fewer + sqrt(_fewer * (S - 1))) / S),
+    "later",
 )

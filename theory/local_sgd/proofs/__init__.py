@@ -1,0 +1,1 @@
+"""The proofs of the theorems of this folder, one a file."""
