@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from theory import get_bound
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -24,7 +27,8 @@ def run(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_which_there_are() -> None:
-    names = ["bound_plot.py", "custom_model.py", "delayed_optimizer.py", "latex_table.py", "test_delay_formula.py"]
+    names = ["bound_plot.py", "bounds.py", "custom_model.py", "delayed_optimizer.py", "latex_table.py"]
+    names += ["test_delay_formula.py"]
     assert [path.name for path in EXAMPLES] == names
 
 
@@ -73,7 +77,14 @@ def test_error_feedback_gives_back_what_a_delay_costs(tmp_path: Path) -> None:
     assert plain[0] == corrected[0] < corrected[1] < plain[1] < corrected[2] < plain[2]
 
 
-@pytest.mark.parametrize("name", ["custom_model.py", "delayed_optimizer.py"])
+def test_bounds_print_what_the_readme_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(ROOT / "examples" / "bounds.py"))
+    *lines, latex = capsys.readouterr().out.splitlines()
+    assert "\n```\n" + "\n".join(lines) + "\n```\n" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert latex == get_bound("delayed-lmo").latex()
+
+
+@pytest.mark.parametrize("name", ["bounds.py", "custom_model.py", "delayed_optimizer.py"])
 def test_the_readme_shows_it_in_full(name: str) -> None:
     source = (ROOT / "examples" / name).read_text(encoding="utf-8")
     assert f"```python\n{source}```" in (ROOT / "README.md").read_text(encoding="utf-8")

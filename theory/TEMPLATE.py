@@ -26,7 +26,7 @@ eta, L, K, Delta0 = symbols("eta L K Delta0")
 
 BOUND = Bound(
     name="template",
-    title="Template: LMO method, exact gradients",
+    title="Template: LMO method, exact gradients",  # before the colon: a label that no other bound has
     # 2. One named term for each cause (the names are theory.bound.TERM_NAMES); exact numbers only, Rational(1, 2).
     terms={
         "initial": Delta0 / (eta * K),
@@ -35,7 +35,8 @@ BOUND = Bound(
     # 3. What is bounded, and its unit, from which the units of all terms are checked.
     metric=r"\frac{1}{K} \sum_{k<K} \|\nabla f(x_k)\|_*",
     unit="f/x",
-    # 4. What it rests on: names of theory/assumptions.py; a new one is written there in one sentence.
+    # 4. What it rests on: names of theory/assumptions.py; a new one is written there in one sentence, and in
+    # mathematics in theory/latex_words.py.
     assumptions=("duality", "smoothness", "lower-bound", "lmo", "no-delay"),
     # 5. Where it holds, e.g. (Le(L * eta, 1),): values outside are refused with the admissible range.
     conditions=(),

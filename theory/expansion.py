@@ -162,7 +162,7 @@ def _tuned(
 ) -> tuple[Series, Series]:
     """The value at the best step, and that step."""
     x = QUANTITIES[step].symbol
-    none = f"bound {bound.name}: has no best {step} of the size of a power of {horizon}, so nothing to expand"
+    none = f"bound {bound.name}: has no best {step} that falls like a power of {horizon}, so nothing to expand"
     parts = {-1: sp.S.Zero, 0: sp.S.Zero, 1: sp.S.Zero}
     rest, odd = sp.S.Zero, ""
     for name, piece in ((name, piece) for name, term in terms.items() for piece in _pieces(term, x)):

@@ -80,11 +80,6 @@ MEANINGS_LATEX: dict[str, str] = {
 _QUANTITY = re.compile(r"<(\w+)>")
 
 
-def quantities_in(template: str) -> tuple[str, ...]:
-    """Names of the quantities that stand in a text of this module."""
-    return tuple(dict.fromkeys(_QUANTITY.findall(template)))
-
-
 def filled(template: str) -> str:
     """The text with the LaTeX of its quantities."""
     return _QUANTITY.sub(lambda found: QUANTITIES[found[1]].latex, template)

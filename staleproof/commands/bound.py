@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="find the best step size, or the best of e.g. --tune eta alpha; the relative price of the delay is "
         "the tuned value over that of the same bound tuned at delay 0, minus 1",
     )
-    add("--expand", action="store_true", help="print the orders in K of each term after tuning eta and alpha")
+    add("--expand", action="store_true", help="print the orders in K, or M, of each term, step size and alpha tuned")
     add("--compare", metavar=("A", "B"), nargs=2, help="two bounds term by term, with --set judged at the values")
     add(
         "--latex",

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import shlex
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from staleproof import __version__
 from staleproof.cli import main
+from staleproof.commands import bound, prove
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPERS = ("2606.30634", "2606.03498", "2605.29664", "2606.07881")
@@ -24,6 +27,16 @@ def test_commands_print_what_the_readme_shows(
 ) -> None:
     assert main(shlex.split(command)) == 0
     assert capsys.readouterr().out == output
+
+
+@pytest.mark.parametrize("command", [bound, prove], ids=["bound", "prove"])
+def test_every_option_of_the_theory_stands_in_a_table(command: ModuleType) -> None:
+    parser = argparse.ArgumentParser(add_help=False)
+    command.add_arguments(parser)
+    name = command.__name__.rpartition(".")[2]
+    table = README.split(f"| `staleproof {name}` |")[1].split("\n\n")[0]
+    for option in (word for action in parser._actions for word in action.option_strings):
+        assert f"`{option}" in table or f" {option}" in table, option
 
 
 def test_readme_shows_commands() -> None:
