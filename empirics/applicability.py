@@ -65,7 +65,7 @@ def _exact(run: RunFacts) -> str | None:
         return why
     if any(group.get("polar") == "newton-schulz" and group["norm"] == "spectral" for group in run.groups):
         return "the polar factor is Newton-Schulz's, an inexact oracle"
-    return _classical(run)
+    return None
 
 
 def _classical(run: RunFacts) -> str | None:
@@ -143,6 +143,7 @@ def reasons(theorem: Bound | Inequality, run: RunFacts) -> list[str]:
             found.append(f"{name}: {why}; it assumes that {ASSUMPTIONS[name]}")
     if "error-feedback" not in theorem.assumptions and run.correction != "none" and not isinstance(theorem, Inequality):
         found.append(f"correction: the run has {run.correction}, which the theorem does not know")
-    if "nesterov" not in theorem.assumptions and "inexact-lmo" in theorem.assumptions and _classical(run):
+    oracle = {"lmo", "inexact-lmo"} & set(theorem.assumptions)
+    if "nesterov" not in theorem.assumptions and oracle and _classical(run):
         found.append(f"nesterov: {_classical(run)}, which the theorem does not know")
     return found

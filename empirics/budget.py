@@ -28,7 +28,8 @@ from empirics.lmo_recorder import LMORecorder
 from empirics.statistics import student_interval
 from theory.bound import Bound
 from theory.errors import InputError as TheoryInputError
-from theory.lmo.inexact import INEXACT
+from theory.lmo.inexact import INEXACT, INEXACT_NESTEROV
+from theory.lmo.nesterov import NESTEROV_BOUNDS
 from theory.proofs import PROOFS
 from theory.registry import get_bound
 
@@ -41,7 +42,10 @@ OWN = {
     "error-feedback-any-delay": "grad_norm",
     "error-feedback-at-x": "grad_norm_at_x",
 } | {bound.name: {"": "grad_norm", "-shifted": "taken_norm", "-momentum": "momentum_norm"}.get(form, "")
-     for form, bound in INEXACT.items() if form != "-median"}  # fmt: skip
+     for form, bound in INEXACT.items() if form != "-median"} | {
+    bound.name: {"": "grad_norm", "-shifted": "taken_norm", "-momentum": "called_norm"}[form]
+    for bounds in (NESTEROV_BOUNDS, INEXACT_NESTEROV) for form, bound in bounds.items() if form != "-median"
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,8 @@ def budget(
         return head | {"status": "not applicable", "reasons": why}
     if not recorder.complete:
         raise InputError("recorder: every step with full gradients is needed; allowed is every = 1 with an objective")
+    if "nesterov" in bound.assumptions and not recorder.nesterov:
+        raise InputError(f"recorder: nesterov = False; allowed is True for {theorem}")
     recorder.flush()
     if (lost := _lost(recorder)) is not None:
         return head | {"status": "diverged", "reasons": [f"not finite at step {lost}"]}
@@ -134,7 +140,11 @@ class _Run:
             "f_first": f_first, "f_last": f_last, "extra": float(tau - 1),
         }  # fmt: skip
         self.numbers["longest_step"] = recorder.eta * self.numbers["r_hi"]
-        means = ("grad_norm", "error_norm", "momentum_norm", "taken_norm", "shifted_error_norm", "grad_norm_at_x")
+        self.called = "called_" if "nesterov" in bound.assumptions else ""
+        means = (
+            "grad_norm", "error_norm", "momentum_norm", "taken_norm", "shifted_error_norm", "grad_norm_at_x",
+            "called_norm", "called_error_norm", "called_shifted_error_norm",
+        )  # fmt: skip
         self.numbers |= {f"mean_{name}": mean(name) for name in means if name in totals}
         for name in ("start_gap_norm", "start_change", "first_direction_norm"):
             if name in recorder.once:
@@ -142,7 +152,8 @@ class _Run:
         if self.first:
             self.numbers["dbar"] = mean("delta")
         self.f_scale = max(abs(totals["f_now"].high), abs(totals["f_now"].low), abs(f_last))
-        self.grad_scale = max(totals[n].high for n in ("grad_norm", "momentum_norm", "taken_norm", "noise_norm"))
+        sizes = ("grad_norm", "momentum_norm", "taken_norm", "noise_norm", "called_norm")
+        self.grad_scale = max(totals[n].high for n in sizes if n in totals)
         self.x_scale = recorder.once["x_scale"] + recorder.eta * recorder.steps * self.numbers["r_hi"]
         once = recorder.once
         at_start = [once["start_change"] / once["start_gap_norm"]] if once.get("start_gap_norm", 0.0) > 0 else []
@@ -156,6 +167,10 @@ class _Run:
             **{name: mean(f"measured_{name}") for name in ("start", "lag", "delay", "shifted_lag")},
             **{name: mean(name) for name in ("noise_norm", "return_change")},
         }
+        if self.called:  # c_k - grad f = (1-alpha) (the momentum's lag) + alpha (bias of the delay) + its own noise
+            lagged = {name: (1 - alpha) * self._means[name] for name in ("start", "lag", "delay", "shifted_lag")}
+            lagged["delay"] += alpha * mean("delay_bias")
+            self._means |= {**lagged, "noise_norm": mean("called_noise_norm")}
         self.f_start = f_first if self.first else recorder.once["f_start"]
 
     def described(self) -> list[dict[str, Any]]:
@@ -196,7 +211,7 @@ class _Run:
         own = OWN[self.bound.name]
         if own == "taken_norm":
             return q, 1.0, r_lo
-        return (q, 0.0, r_lo) if own == "momentum_norm" else (1.0 + q, 0.0, r_lo)
+        return (q, 0.0, r_lo) if own in ("momentum_norm", "called_norm") else (1.0 + q, 0.0, r_lo)
 
     def _measured(self) -> dict[str, float]:
         """The bound's terms in the norms that the run had."""
@@ -236,7 +251,8 @@ class _Run:
         own = self.rows.mean(OWN[self.bound.name])
         measured = editions["measured"]["terms"]
         kept = {name: measured[name] for name in ("initial", "step", "return") if name in measured}
-        error = at_z * n["mean_error_norm"] + (at_taken * n["mean_shifted_error_norm"] if at_taken else 0.0)
+        error = at_z * n[f"mean_{self.called}error_norm"]
+        error += at_taken * n[f"mean_{self.called}shifted_error_norm"] if at_taken else 0.0
         levels: list[tuple[str, float | None, str]] = [
             ("measured average", own, "what the theorem bounds"),
             ("momentum's errors as they were", sum(kept.values()) + error, "pathwise: progress and triangle"),

@@ -35,6 +35,7 @@ def recorder_of(
         objective=objective,
         every=every,
         shifted=shifted,
+        nesterov=setting.nesterov,
         start=None if m0 is None else {NAME: torch.from_numpy(np.asarray(m0, dtype=float))},
     )
 

@@ -6,6 +6,7 @@ z_k is x_k, or under error feedback the virtual iterate y_k, k >= 1. Per step, i
                             change; inner products with d_k; the same where the gradient was taken; drift
     without them            step_norm direction_norm momentum_norm inner_momentum gap_norm delta, update_drift
     of each step            smoothness_used: the largest L that a step of the proofs needs here; oracle_quality
+    with nesterov           the same of where the oracle is called (`nesterov_recording`)
     running sums            measured_start measured_lag measured_delay measured_shifted_lag: Lemma C's terms with the
                             norms that the run had in place of L eta
 nu_k and the running sums need every step; with `every` > 1 they are absent. The segment is looked at where t = 1.
@@ -28,6 +29,7 @@ from empirics.batched_norms import model_norms
 from empirics.errors import InputError
 from empirics.estimators.model_norm import ModelNorm
 from empirics.estimators.weights import minus
+from empirics.nesterov_recording import called_quantities, mixed
 from empirics.reductions import Rows
 
 Weights = Mapping[str, Tensor]
@@ -64,7 +66,8 @@ class LMORecorder:
 
     norm, eta, alpha: of the run; tau: its delay, to know which gradients are asked for again; feedback: of a corrected
     run; objective: None records what needs no full gradient; every: steps between two records; shifted: what the
-    theorem at the gradient's own place needs too; start: m_0 (None: 0), or "gradient"; capacity: rows kept as they are.
+    theorem at the gradient's own place needs too; start: m_0 (None: 0), or "gradient"; capacity: rows kept as they are;
+    nesterov: of a run with Nesterov's direction.
     """
 
     norm: ModelNorm
@@ -77,6 +80,7 @@ class LMORecorder:
     shifted: bool = True
     start: Weights | str | None = None
     capacity: int = 4096
+    nesterov: bool = False
     rows: Rows = field(init=False)
     once: dict[str, float] = field(default_factory=dict)
     steps: int = 0
@@ -144,6 +148,8 @@ class LMORecorder:
             nu = {name: a * v if old is None else torch.lerp(old[name], v, a) for name, v in n.items()}
             vectors |= {"sample": n, "noise": nu} | ({} if old is None else {"noise_before": old})
             self._noise = nu
+            if self.nesterov:
+                vectors |= {"called": mixed(m, gradient, a), "called_noise": mixed(nu, n, a)}
         if corrected and k == 0:
             self._first_virtual(x, z_next, at_read)
             self.once["first_direction_norm"] = self._one(update, False) / self.eta
@@ -273,6 +279,9 @@ class LMORecorder:
             if "noise_before" in v:
                 numbers["inner_noise"] = self._inner(v["noise_before"], v["sample"])
                 numbers["noise_square_before"] = self._inner(v["noise_before"], v["noise_before"])
+        if "called" in v:
+            of_called, along = called_quantities(v, step, self.eta, self._inner)
+            duals, numbers = duals | of_called, numbers | along
         if self.shifted:
             wrong = minus(m, taken)
             duals |= {"taken_norm": taken, "shifted_error_norm": wrong}
@@ -299,7 +308,8 @@ class LMORecorder:
         ratios = [row[a] / row[b] for a, b in SMOOTHNESS if row.get(b, 0.0) > LEAST_DISTANCE * self.eta]
         ratios += [2 * row["segment_mean"] / size, row["segment_inner"] / size] if size else []
         row["smoothness_used"] = max(ratios, default=0.0)
-        row["oracle_quality"] = row["inner_momentum"] / row["momentum_norm"] if row["momentum_norm"] else 1.0
+        at = "called" if "called_norm" in row else "momentum"
+        row["oracle_quality"] = row[f"inner_{at}"] / row[f"{at}_norm"] if row[f"{at}_norm"] else 1.0
         if self.every > 1:
             return
         row["noise_frobenius"] = math.sqrt(row["noise_square"])

@@ -37,7 +37,7 @@ ROUND_OFF = 1e-10
 @dataclass(frozen=True)
 class Setting:
     """One run: delay tau, correction "none" or "error-feedback" with its form, step eta, injection alpha,
-    noise level sigma (E ||n||_F^2 = sigma^2), K steps of the theorem, norm of empirics.norms.
+    noise level sigma (E ||n||_F^2 = sigma^2), K steps of the theorem, norm of empirics.norms; nesterov: its direction.
     """
 
     name: str
@@ -49,6 +49,7 @@ class Setting:
     correction: str = "none"
     form: str = "extrapolate"
     norm: str = "spectral"
+    nesterov: bool = False
 
     def __post_init__(self) -> None:
         if self.correction not in ("none", "error-feedback"):
@@ -75,7 +76,7 @@ class Setting:
 
 def build(parameters: list[torch.nn.Parameter], setting: Setting) -> tuple[Delayed, LMO]:
     """The real optimizer of a setting, and the LMO inside it."""
-    lmo = LMO(parameters, lr=setting.eta, alpha=setting.alpha, norm=setting.norm)
+    lmo = LMO(parameters, lr=setting.eta, alpha=setting.alpha, norm=setting.norm, nesterov=setting.nesterov)
     if setting.correction == "none":
         return Delayed(lmo, setting.tau), lmo
     return Delayed(ErrorFeedback(lmo, setting.tau, setting.form), setting.tau), lmo
@@ -120,7 +121,9 @@ def record(
         x.append(step.x_next)
         y.append(step.x_next if setting.correction == "none" else step.virtual())
         m.append(step.momentum.copy())
-        d.append(lmo_direction(torch.from_numpy(step.momentum), setting.norm).numpy())
+        a, source = setting.alpha, step.momentum
+        source = (1 - a) * source + a * step.gradient if setting.nesterov else source
+        d.append(lmo_direction(torch.from_numpy(source), setting.norm).numpy())
     assert momentum is not None
     return Path(problem, setting, np.array(x), np.array(y), np.array(m), np.array(d), np.array(taken), noise, momentum)
 

@@ -159,5 +159,6 @@ def recorder_of_run(
         feedback=Feedback.of(facts.tau, facts.form) if corrected else None,
         objective=None if finite is None else lambda weights: finite.value_and_gradient(dict(weights)),
         every=every,
+        nesterov=all(group["nesterov"] for group in groups),
         start="gradient" if groups[0]["momentum_start"] == "gradient" else None,
     )

@@ -30,7 +30,8 @@ def round_problem() -> MatrixLeastSquares:
 
 
 def facts(setting: Setting) -> RunFacts:
-    group = {"norm": setting.norm, "polar": "exact", "nesterov": False, "lr": setting.eta, "alpha": setting.alpha}
+    group = {"norm": setting.norm, "polar": "exact", "nesterov": setting.nesterov}
+    group |= {"lr": setting.eta, "alpha": setting.alpha}
     return RunFacts("LMO", (group,), frozenset([setting.tau]), setting.correction, setting.form)
 
 
@@ -101,9 +102,10 @@ def test_a_smaller_constant_is_seen():
 def test_waterfall_rises_from_the_measured_average(theorem, sigma):
     corrected = theorem.startswith("error-feedback")
     tau = 3 if theorem == "error-feedback-any-delay" else 1 if corrected else 2
-    setting = Setting("run", tau, 0.05, 0.3, 40, sigma, "error-feedback" if corrected else "none")
+    correction, nesterov = "error-feedback" if corrected else "none", "nesterov" in theorem
+    setting = Setting("run", tau, 0.05, 0.3, 40, sigma, correction, nesterov=nesterov)
     found = budget_of(theorem, random_problem(4, 5, seed=1), setting)
-    assert found["violations"] == 0
+    assert found["violations"] == 0 and (not nesterov or not found["not_recorded"])
     values = [level["value"] for level in found["waterfall"]]
     # The first three are pathwise; with noise the others hold in expectation.
     rising = values if sigma == 0 else values[:3]
@@ -213,6 +215,9 @@ def test_bad_input():
     recorder = record_run(problem, setting, np.zeros((9, 2, 3)), recorder=recorder_of(problem, setting, every=3))
     with pytest.raises(InputError, match="every step"):
         budget("delayed-lmo", recorder, facts(setting))
+    own = replace(facts(setting), groups=({"norm": "spectral", "nesterov": True, "lr": 0.05, "alpha": 0.3},))
+    with pytest.raises(InputError, match="nesterov = False"):
+        budget("delayed-lmo-nesterov", record_run(problem, setting, np.zeros((9, 2, 3))), own)
     with pytest.raises(InputError, match="theorem: 'other'"):
         budget("other", recorder, facts(setting))
     with pytest.raises(InputError, match="constants: L"):

@@ -28,9 +28,9 @@ CASES = [
 EQUAL = 1e-13
 
 
-def both(tau, correction, form, norm="spectral", K=25, sigma=0.3):
+def both(tau, correction, form, norm="spectral", K=25, sigma=0.3, nesterov=False):
     problem = random_problem(4, 5, seed=1)
-    setting = Setting("run", tau, 0.05, 0.3, K, sigma, correction, form, norm)
+    setting = Setting("run", tau, 0.05, 0.3, K, sigma, correction, form, norm, nesterov)
     noise = problem.noise(sigma, setting.updates, 3)
     m0 = np.random.default_rng(0).standard_normal(problem.shape)
     return record(problem, setting, noise, m0=m0), record_run(problem, setting, noise, m0=m0)
@@ -81,6 +81,25 @@ def test_recorded_is_what_the_definitions_say(tau, correction, form, norm):
             recorder.rows.column(name), expected, rtol=0, atol=EQUAL * (10 + np.abs(expected).max()), err_msg=name
         )
     assert recorder.once["E0"] == pytest.approx(realised(path)["E0"], rel=EQUAL)
+
+
+@pytest.mark.parametrize("norm", ["spectral", "sign"])
+def test_where_nesterovs_oracle_is_called_is_what_the_definitions_say(norm):
+    """c_k = (1-alpha) m_{k+1} + alpha g_k from the path; d_k is its direction, and not that of m_{k+1}."""
+    path, recorder = both(2, "none", "extrapolate", norm, sigma=3.0, nesterov=True)
+    a, grad, of = path.setting.alpha, path.problem.grad, get_norm(norm)
+    c = (1 - a) * path.m + a * (grad(path.taken) + path.noise)
+    q = (1 - a) * discounted(path.noise, a, a) + a * path.noise
+    error, shifted, column = c - grad(path.x[:-1]), c - grad(path.taken), recorder.rows.column
+    vectors = {"": c, "error_": error, "shifted_error_": shifted, "noise_": q}
+    vectors |= {"lag_": error - q, "shifted_lag_": shifted - q}
+    expected = {f"called_{name}norm": of.dual(v) for name, v in vectors.items()}
+    expected |= {"inner_called": (c * path.d).sum((1, 2)), "inner_called_error": (error * path.d).sum((1, 2))}
+    expected |= {"called_noise_square": (q**2).sum((1, 2)), "called_noise_frobenius": np.sqrt((q**2).sum((1, 2)))}
+    for name, value in (expected | naive(path)).items():
+        np.testing.assert_allclose(column(name), value, rtol=0, atol=EQUAL * (10 + np.abs(value).max()), err_msg=name)
+    assert column("oracle_quality") == pytest.approx(1, rel=1e-9)
+    assert (column("inner_momentum") < 0.99 * column("momentum_norm")).any()
 
 
 @pytest.mark.parametrize(("tau", "correction", "form"), CASES)
