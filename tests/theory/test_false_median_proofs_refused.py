@@ -12,6 +12,7 @@ from theory.checkers.check import check_step
 from theory.inequality import Inequality
 from theory.lmo.parts import NOISE, START
 from theory.lmo.proofs import median, momentum_error
+from theory.pairs import ALONG
 from theory.proof import (
     Averaged,
     Induction,
@@ -28,6 +29,7 @@ from theory.proof import (
     symbols,
     with_terms,
 )
+from theory.proofs import PROOFS
 from theory.vectors import CONSTANT
 
 pytest.importorskip("z3", reason="the extra proofs is not installed")
@@ -100,6 +102,12 @@ def test_a_walk_to_the_reference_is_one_at_x_only():
         Proof(theorem, (one, Step("s", ("j steps",), statement(theorem), Instance("walk to the reference"))))
     with pytest.raises(ProofError, match="holds at x, the theorem is about y"):
         Proof(theorem, (Step("s", (axiom("steps_to_the_reference"),), statement(theorem)),))
+
+
+def test_what_goes_along_is_in_a_table_that_is_used():
+    rules = [step.rule for proof in PROOFS.values() for step in proof.steps if isinstance(step.rule, Induction)]
+    assert set(ALONG) == {name for rule in rules if rule.along for name in rule.before}
+    assert {rule.along for rule in rules if rule.along} == {("s",)}
 
 
 def test_no_constant_is_a_function_of_the_reference():

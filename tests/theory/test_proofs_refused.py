@@ -303,6 +303,15 @@ def test_a_counterexample_is_believed_only_when_it_is_one():
     assert not solver.refutes(half, [], le(G, K))  # K is a whole number
 
 
+@pytest.mark.mutation
+def test_the_hint_that_served_is_tried_first_again():
+    """And the list that all steps share stays as it is."""
+    hints = [{"alpha": 1}, {"alpha": sp.Rational(1, 3)}, {}]
+    assert solver.counterexample([], le(1 - alpha, 0), hints) == {"alpha": "1/3"}
+    assert hints[0] == {"alpha": sp.Rational(1, 3)} and len(hints) == 3
+    assert isinstance(solver.HINTS, tuple)
+
+
 def test_without_the_solver_there_is_one_line(monkeypatch):
     import sys
 

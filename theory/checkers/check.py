@@ -10,7 +10,7 @@ from typing import Any
 from theory.axioms import Fact
 from theory.checkers.induction import decide
 from theory.checkers.outcome import Values, no_conclusion, verdict
-from theory.checkers.solver import counterexample, load, proves
+from theory.checkers.solver import HINTS, counterexample, load, proves
 from theory.errors import InputError
 from theory.ledger import Ledger, closure, ledger
 from theory.proof import Proof, Step
@@ -97,9 +97,10 @@ def _decide(
     step: Step, hypotheses: Sequence[tuple[Fact, Relation]]
 ) -> tuple[str, dict[str, Values | None], dict[str, Values | None]]:
     relations = [relation for _, relation in hypotheses]
-    sharper = {what: counterexample(relations, mutant) for what, mutant in step.mutants.items()}
+    hints = list(HINTS)
+    sharper = {what: counterexample(relations, mutant, hints) for what, mutant in step.mutants.items()}
     dropped = {
-        fact.key: counterexample([r for f, r in hypotheses if f is not fact], step.conclusion)
+        fact.key: counterexample([r for f, r in hypotheses if f is not fact], step.conclusion, hints)
         for fact, _ in hypotheses
     }
     if not all(proves([r.subs(c) for r in relations], step.conclusion.subs(c)) for c in step.cases):

@@ -61,7 +61,7 @@ def _handed_on(rule: Induction, facts: Sequence[Fact], conclusion: Relation) -> 
 
 def unrolled(rule: Induction, facts: Sequence[Fact], conclusion: Relation) -> Values | None:
     """A sequence that obeys the facts and breaks the conclusion at its last index; None if none was found."""
-    hints = tuple({k: v for k, v in hint.items() if k not in (rule.index, *rule.along)} for hint in HINTS)
+    hints = [{k: v for k, v in hint.items() if k not in (rule.index, *rule.along)} for hint in HINTS]
     for start, along in STARTS if rule.along else ((0, 0),):
         premises: list[Relation] = []
         for index in range(rule.first + start, rule.first + UNROLLED + 1):

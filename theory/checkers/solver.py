@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import sympy as sp
@@ -54,8 +54,8 @@ class Question:
 
     def relation(self, relation: Relation) -> Any:
         """A relation as a z3 formula."""
-        top, bottom = sp.fraction(sp.together(self.flatten(relation.difference)))
-        value = self.real(sp.expand(top))
+        top, bottom = _as_fraction(self.flatten(relation.difference))
+        value = self.real(top)
         if not bottom.is_number:
             if not _positive(bottom) and not (self.strict and self._implies_positive(bottom)):
                 if self.strict:
@@ -161,6 +161,13 @@ class Question:
         return values
 
 
+@lru_cache(2**12)
+def _as_fraction(expression: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+    """Numerator, expanded, and denominator. Remembered: at one hint the premises of all mutants are the same."""
+    top, bottom = sp.fraction(sp.together(expression))
+    return sp.expand(top), bottom
+
+
 @cache
 def _positive(expression: sp.Expr) -> bool:
     """Whether it is positive for all admissible values: by its assumptions, else by z3 from the domains alone."""
@@ -183,11 +190,14 @@ def counterexample(
     hints: Sequence[Mapping[str, Any]] = HINTS,
     timeout: float = TIMEOUT,
 ) -> dict[str, str] | None:
-    """Values, name -> fraction, at which every premise holds and the conclusion does not; None if none was found."""
+    """Values, name -> fraction, at which every premise holds and the conclusion does not; None if none was found.
+
+    hints: tried in their order; in a list the one that served is put first, as it may serve again.
+    """
     everything = (*premises, conclusion)
     free = sorted(set().union(*(r.difference.free_symbols for r in everything)), key=lambda s: s.name)
     tried: list[dict[sp.Symbol, Any]] = []
-    for hint in hints:
+    for place, hint in enumerate(hints):
         given = {s: sp.sympify(hint[s.name]) for s in free if s.name in hint}
         if given in tried:
             continue
@@ -204,5 +214,7 @@ def counterexample(
             continue
         values = {s: given.get(s, found.get(s, sp.Integer(1))) for s in free}
         if refutes(values, premises, conclusion):
+            if isinstance(hints, list):
+                hints.insert(0, hints.pop(place))
             return {s.name.removeprefix("vector_"): str(value) for s, value in values.items()}
     return None
