@@ -1,8 +1,9 @@
 """What a proof may be made of: facts that the registers make themselves, rules and cases of closed lists, one place.
 
 z_k stands for x_k, or for the virtual iterate y_k under error feedback. A proof speaks of one of the two: "y" where its
-theorem assumes error feedback or it uses a fact about y, "x" elsewhere. It may use facts of its place and those that
-hold at both, and proofs of its place only.
+theorem assumes error feedback or it uses a fact about y, "x" elsewhere; "x decayed" where the theorem assumes weight
+decay or a fact is about it. It may use facts that hold at its place (`theory.axioms.PLACES`), and proofs of its place
+only. With weight decay an induction rests on that assumption, which says that the step is constant.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 import sympy as sp
 from sympy.core.relational import Relational
 
-from theory.axioms import UNDER, Fact, axiom, condition, definition
+from theory.axioms import PLACES, UNDER, Fact, axiom, condition, definition
 from theory.bound import Bound
 from theory.errors import InputError
 from theory.metrics import METRICS, TUNED
@@ -32,9 +33,11 @@ RULES = (Direct, NormOf, InnerWith, SquareOf, Integrated, Expected, Instance, In
 
 
 def place_of(proof: Proof) -> str:
-    """Where it looks: "x" or "y"."""
-    facts = (premise for step in proof.steps for premise in step.premises if isinstance(premise, Fact))
-    return "y" if "error-feedback" in proof.theorem.assumptions or any(f.place == "y" for f in facts) else "x"
+    """Where it looks: "x", "y" or "x decayed"."""
+    places = {premise.place for step in proof.steps for premise in step.premises if isinstance(premise, Fact)}
+    if "error-feedback" in proof.theorem.assumptions or "y" in places:
+        return "y"
+    return "x decayed" if "weight-decay" in proof.theorem.assumptions or "x decayed" in places else "x"
 
 
 def check_left(proof: Proof) -> None:
@@ -69,7 +72,7 @@ def check_fact(proof: Proof, fact: Fact) -> None:
     if made != fact:
         says = f"which is {made.relation}"
         raise ProofError(f"proof of {proof.name}: fact {fact.key!r} is not what its name says, {says}")
-    if fact.place not in ("", proof.place):
+    if proof.place not in PLACES[fact.place]:
         raise ProofError(f"proof of {proof.name}: {fact.key} holds at {fact.place}, the theorem is about {proof.place}")
     needed = UNDER.get(fact.key)
     if needed is not None and needed not in proof.theorem.assumptions:
@@ -98,11 +101,15 @@ def check_rule(proof: Proof, step: Step) -> None:
         rule.check_names()
     if not isinstance(rule, (Averaged, Induction)) and rule.axioms != own:
         raise ProofError(f"{where}: its rule rests on {own}, not on {rule.axioms}")
+    if proof.place == "x decayed" and "constant-step" in rule.axioms:
+        raise ProofError(f"{where}: its rule rests on constant-step, which excludes weight decay")
+    if proof.place != "x decayed" and "weight-decay" in rule.axioms:
+        raise ProofError(f"{where}: its rule rests on weight-decay, and the theorem is about {proof.place}")
     if isinstance(rule, Instance):
         needed = INSTANCE_OF.get(rule.name)
         if needed is not None and needed not in proof.theorem.assumptions:
             raise ProofError(f"{where}: {rule.name!r} is an instance only where {needed} is assumed")
-        if INSTANCE_PLACE.get(rule.name, proof.place) != proof.place:
+        if proof.place not in PLACES[INSTANCE_PLACE.get(rule.name, "")]:
             raise ProofError(f"{where}: {rule.name!r} is no instance at {proof.place}")
 
 

@@ -41,14 +41,19 @@ _STEP, _WINDOW = ("constant-step",), ()
 #: Quantity at the step before -> (the same at this step, what counts the steps, axioms of an induction over them).
 BEFORE: Mapping[str, tuple[str, str, tuple[str, ...]]] = MappingProxyType(
     {f"{name}_before": (name, "k", _STEP) for name in "lag_norm shifted_lag_norm delta_mean_weighted".split()}
+    | {"iterate_norm_before": ("iterate_norm", "k", ("weight-decay",))}
     | {"E_noise_square_before": ("E_noise_square", "k", _STEP), "walk_norm_before": ("walk_norm", "j", _STEP)}
-    | {"excess_before": ("excess", "k", ("block-sgd",))}
+    | {"excess_now": ("excess_next", "k", ("block-sgd",))}  # D_k, D_{k+1}
     | {f"{name}_before": (name, "j", _WINDOW) for name in "block_window_norm block_window_squares".split()}
     | {
         f"E_{name}_before": (f"E_{name}", "j", _WINDOW)
         for name in "block_window_norm block_window_square block_martingale_square block_martingale_squares "
         "walk_window_norm walk_window_square".split()
     }
+)
+#: Axioms of an induction -> those that it may rest on instead: weight decay, too, has constant eta and alpha.
+INSTEAD: Mapping[tuple[str, ...], tuple[str, ...]] = MappingProxyType(
+    dict.fromkeys((_STEP, ("block-sgd",)), ("weight-decay",))
 )
 #: Other quantity that differs from step to step -> what counts the steps.
 VARYING: Mapping[str, str] = MappingProxyType(

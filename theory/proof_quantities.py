@@ -114,6 +114,15 @@ IN_PROOFS = [
     ),
     Quantity("weighted_start", r"\tilde{\delta}_0", "1", NONNEGATIVE, "delta_mean_weighted before the first step"),
     Quantity("weighted_end", r"\tilde{\delta}_K", "1", NONNEGATIVE, "delta_mean_weighted at the last step"),
+    # weight decay
+    Quantity("iterate_norm", r"\|z_k\|", "x", NONNEGATIVE, "norm of the iterate", "trajectory"),
+    Quantity("iterate_norm_before", r"\|z_{k-1}\|", "x", NONNEGATIVE, "norm of the iterate before"),
+    Quantity("minimiser_norm", r"\|x_*\|", "x", NONNEGATIVE, "norm of the minimiser"),
+    Quantity("inner_step", r"\langle \nabla f(z_k), z_{k+1} - z_k \rangle", "f", REAL, "gradient along the step"),
+    Quantity("inner_iterate", r"\langle \nabla f(z_k), z_k \rangle", "f", REAL, "gradient along the iterate"),
+    Quantity("inner_grad_minimiser", r"\langle \nabla f(z_k), x_* \rangle", "f", REAL, "gradient along the minimiser"),
+    Quantity("inner_momentum_minimiser", r"\langle m_{k+1}, x_* \rangle", "f", REAL, "momentum along the minimiser"),
+    Quantity("inner_error_minimiser", r"\langle e_k, x_* \rangle", "f", REAL, "error along the minimiser"),
     # finite sums
     Quantity(
         "delay_age",

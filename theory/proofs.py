@@ -16,6 +16,7 @@ from theory.lmo.proofs import (
     momentum,
     momentum_error,
     shifted,
+    star_convex,
     tuned,
 )
 from theory.pipedream.proofs import (
@@ -48,6 +49,8 @@ PROOFS: dict[str, Proof] = {
         inexact.MOMENTUM,
         tuned.CLASSICAL,
         tuned.SHIFTED,
+        star_convex.FINITE,
+        star_convex.PROOF,
         descent.PROOF_AT_Y,
         error_feedback_path.DELAY,
         error_feedback_path.MOMENTUM_ERROR,

@@ -188,4 +188,9 @@ class Instance:
         strange = {s.name for s in relation.difference.free_symbols} - set(names) - set(CONSTANT)
         if strange:
             raise ProofError(f"fact {relation}: {min(strange)} has no name at {self.name}")
-        return relation.subs({symbols(a)[0]: symbols(b)[0] for a, b in names.items()})
+        return relation.subs({symbols(a)[0]: _named(b) for a, b in names.items()})
+
+
+def _named(name: str) -> sp.Expr:
+    """The quantity of that name; "k - 1" and "K - 1" are numbers of steps."""
+    return symbols(name.removesuffix(" - 1"))[0] - (1 if name.endswith(" - 1") else 0)

@@ -9,7 +9,7 @@ import sympy as sp
 
 from theory.checkers.algebra import is_zero, spot_zero
 from theory.checkers.flatten import Flattener
-from theory.pairs import BEFORE, MEANS, TELESCOPING, VARYING, listed, unlisted
+from theory.pairs import BEFORE, INSTEAD, MEANS, TELESCOPING, VARYING, listed, unlisted
 from theory.relation import Relation
 from theory.rules import ProofError, check_affine
 from theory.symbols import symbols
@@ -64,7 +64,7 @@ class Induction:
             raise ProofError(f"induction: {found or 'nothing'} is not one of the quantities of the step before")
         for before in self.before:
             _, index, axioms = BEFORE[before]
-            if (self.index, self.axioms) != (index, axioms):
+            if self.index != index or self.axioms not in (axioms, INSTEAD.get(axioms)):
                 on = listed(axioms) or "nothing"
                 raise ProofError(f"induction: {before} is counted by {index} and rests on {on}")
         for name in self.varying:

@@ -28,6 +28,7 @@ class Run:
     U: list[np.ndarray]
     noise: np.ndarray
     form: str | None
+    b: float = 0.0  # decoupled weight decay per step
 
     def f(self, x: np.ndarray) -> float:
         return float(x @ self.H @ x / 2 + self.v @ x)
@@ -109,11 +110,11 @@ def run_method(
     alpha: float,
     tau: int,
     form: str | None = None,
+    b: float = 0.0,
 ) -> Run:
-    """len(noise) steps of sign descent with delay tau; form None, "extrapolate" or "telescoped"."""
-    run = Run(
-        H, v, eta, alpha, tau, [np.array(x0, float)], [np.array(m0, float)], [], np.array(noise, float), form
-    )
+    """len(noise) steps of sign descent with delay tau; form None, "extrapolate" or "telescoped"; decay b per step."""
+    start, momentum = [np.array(x0, float)], [np.array(m0, float)]
+    run = Run(H, v, eta, alpha, tau, start, momentum, [], np.array(noise, float), form, b)
     for k in range(len(noise)):
         g = run.gradient(run.x[max(k - tau, 0)]) + run.noise[k]
         run.m.append((1 - alpha) * run.m[k] + alpha * g)
@@ -123,13 +124,29 @@ def run_method(
             step = step + tau * (run.U[k] - run.update(k - 1))
         elif form == "telescoped":
             step = step + (run.U[k] - run.update(k - tau))
-        run.x.append(run.x[k] + step)
+        run.x.append((1 - b) * run.x[k] + step)
     return run
 
 
 @pytest.fixture
 def lmo_run() -> Callable[..., Run]:
     return run_method
+
+
+@pytest.fixture
+def decayed_run() -> Callable[..., Run]:
+    """A random convex quadratic in 3 dimensions, noisy, with weight decay; start and minimiser in the ball eta/b."""
+
+    def make(seed: int, tau: int, steps: int) -> Run:
+        rng = np.random.default_rng(seed)
+        A = rng.standard_normal((3, 3))
+        b, eta, H = float(rng.choice([0.1, 0.5, 1.0])), 0.2, A @ A.T
+        star, x0 = rng.uniform(-eta / b, eta / b, (2, 3))
+        noise = rng.standard_normal((steps, 3))
+        alpha = float(rng.choice([0.05, 0.3, 0.7, 1.0]))
+        return run_method(H, -H @ star, x0, rng.standard_normal(3), noise, eta, alpha, tau, b=b)
+
+    return make
 
 
 @pytest.fixture

@@ -44,10 +44,10 @@ def test_every_step_is_proved(results, name):
         assert step.proved and step.mutants and step.premises, step.name
 
 
-#: Proved in the docstring and held against runs (tests/theory/test_*_runs.py, test_star_convex.py), not yet as a value.
+#: Proved in the docstring and held against runs (tests/theory/test_*_runs.py), not yet as a value.
 #: The induction of rpd-a-drift, with two roots, is at the edge of what z3 decides in its time.
-IN_WORDS = {"delayed-gd-finite", "local-sgd-counted", "local-sgd-variance", "rpd-a-drift", "star-convex"}
-IN_WORDS |= {"star-convex-finite", "delayed-lmo-tuned-both", "delayed-gd-two-sided", "delayed-lmo-iterate"}
+IN_WORDS = {"delayed-gd-finite", "local-sgd-counted", "local-sgd-variance", "rpd-a-drift"}
+IN_WORDS |= {"delayed-lmo-tuned-both", "delayed-gd-two-sided", "delayed-lmo-iterate"}
 IN_WORDS |= {"error-feedback-weights"}
 IN_WORDS |= {name for name in BOUNDS if name.endswith("-median") or "nesterov" in name}
 

@@ -15,19 +15,20 @@ from typing import Any
 
 import sympy as sp
 
+from theory.checkers.exact import domain_of, refutes
 from theory.checkers.flatten import Flattener
 from theory.errors import InputError
-from theory.quantity import REAL, Domain
+from theory.quantity import Domain
 from theory.relation import Relation
-from theory.symbols import QUANTITIES
 
 TIMEOUT = 20.0  # seconds per question; the longest takes about one, the rest is for a busy machine
 _ONE = {"L": 1, "eta": 1, "rho": 1, "sigma": 1, "E0": 1, "Delta0": 1, "Delta1": 1}
 _WINDOW = {"block_window_norm": 1, "block_drift_norm": 1, "block_delay": 1, "age_max": 1, "block_variance": 1}
+_DECAY = {"b": sp.Rational(1, 2), "r": 1}
 _TUNED = {name: 1 for name in _ONE if name != "eta"}
 HINTS: tuple[dict[str, Any], ...] = (  # alpha/(2-alpha) = 1/4 at alpha = 2/5: roots stay rational
-    {"alpha": sp.Rational(2, 5), "tau": 1, "K": 2, "k": 1, "j": 1, "t": 1, "age": 1, **_ONE},
-    {"alpha": sp.Rational(2, 5), "tau": 2, "K": 3, "k": 3, "j": 2, "t": sp.Rational(1, 2), "eta": 1},
+    {"alpha": sp.Rational(2, 5), "tau": 1, "K": 2, "k": 1, "j": 1, "t": 1, "age": 1, **_DECAY, "b": 1, **_ONE},
+    {"alpha": sp.Rational(2, 5), "tau": 2, "K": 3, "k": 3, "j": 2, "t": sp.Rational(1, 2), "eta": 1, **_DECAY},
     {"alpha": sp.Rational(2, 5), "tau": 3, "K": 40, "k": 30, "j": 4, "eta": sp.Rational(1, 2), "L": 2},
     {"alpha": sp.Rational(2, 5), "tau": 1, "K": 2, "k": 1, **_ONE, "sigma": 0},
     {"alpha": 1, "tau": 2, "K": 1, "k": 0, "j": 3, "eta": 1},
@@ -51,16 +52,6 @@ def load() -> Any:
             "z3: is not installed; checking proofs needs the extra proofs: pip install 'staleproof[proofs]'"
         ) from None
     return z3
-
-
-def domain_of(symbol: sp.Symbol) -> Domain:
-    """The domain of a symbol: of the quantity of its name (NAME@3 is NAME at another step), else its assumptions."""
-    name = symbol.name.partition("@")[0]
-    if name in QUANTITIES and not isinstance(symbol, sp.Dummy):
-        return QUANTITIES[name].domain
-    if symbol.is_nonnegative:
-        return Domain(low=0.0, open_low=bool(symbol.is_positive), integer=bool(symbol.is_integer))
-    return REAL
 
 
 class Question:
@@ -130,7 +121,7 @@ class Question:
 
     def atoms(self, roots: bool = True) -> list[Any]:
         """What is known of the symbols that stand for powers, roots (unless left out) and minima."""
-        z3, found = self.z3, []
+        z3, found = self.z3, self.longer_sums()
         for (base, _), symbol in list(self.flatten.powers.items()):
             p, b = self.symbol(symbol), self.real(sp.expand(base))
             found.append(z3.Implies(z3.And(b >= 0, b <= 1), p <= 1))
@@ -141,6 +132,17 @@ class Question:
         for arguments, symbol in list(self.flatten.minima.items()):
             n, values = self.symbol(symbol), [self.real(sp.expand(a)) for a in arguments]
             found += [n <= v for v in values] + [z3.Or(*(n == v for v in values))]
+        return found
+
+    def longer_sums(self) -> list[Any]:
+        """sum_{j<n} p^{n-1-j} q^j = p sum_{j<n-1} p^{n-2-j} q^j + q^{n-1}, where both sums occur."""
+        sums, found = self.flatten.sums, []
+        for (p, q, n), symbol in list(sums.items()):
+            shorter = sums.get((p, q, sp.expand(n - 1)))
+            if shorter is not None:
+                difference = sp.together(self.flatten(symbol - p * shorter - q ** (n - 1)))
+                if sp.fraction(difference)[1] == 1:
+                    found.append(self.real(sp.expand(difference)) == 0)
         return found
 
     def proves(self, conclusion: Relation) -> bool:
@@ -216,35 +218,3 @@ def counterexample(
         if refutes(values, premises, conclusion):
             return {s.name.removeprefix("vector_"): str(value) for s, value in values.items()}
     return None
-
-
-def refutes(
-    values: Mapping[sp.Symbol, sp.Expr], premises: Iterable[Relation], conclusion: Relation
-) -> bool:
-    """Exactly, without the solver: the values are admissible, every premise holds and the conclusion does not."""
-    for symbol, value in values.items():
-        if not _admits(domain_of(symbol), value):
-            return False
-    return all(_holds(premise, values) for premise in premises) and not _holds(conclusion, values)
-
-
-def _holds(relation: Relation, values: Mapping[sp.Symbol, sp.Expr]) -> bool:
-    difference = relation.difference.xreplace(dict(values))
-    if not difference.is_Rational:
-        difference = sp.simplify(difference)
-    if not difference.is_finite:
-        return False
-    return bool(difference <= 0) if relation.sense == "<=" else bool(difference == 0)
-
-
-def _admits(domain: Domain, value: sp.Expr) -> bool:
-    if domain.integer and not value.is_integer:
-        return False
-    low, high = sp.Rational(*_ratio(domain.low)), sp.Rational(*_ratio(domain.high))
-    above = domain.low == -float("inf") or (value > low if domain.open_low else value >= low)
-    below = domain.high == float("inf") or (value < high if domain.open_high else value <= high)
-    return bool(above) and bool(below)
-
-
-def _ratio(number: float) -> tuple[int, int]:
-    return (0, 1) if number in (float("inf"), -float("inf")) else Fraction(number).as_integer_ratio()
