@@ -18,9 +18,9 @@ from sympy.core.relational import Relational
 from theory.axioms import PLACES, UNDER, Fact, axiom, condition, definition
 from theory.bound import Bound
 from theory.errors import InputError
-from theory.metrics import METRICS, TUNED
+from theory.metrics import METRIC_UNDER, METRICS, TUNED
 from theory.rules import Direct, Expected, InnerWith, Instance, Integrated, NormOf, ProofError, SquareOf
-from theory.rules_over_steps import RUNS, Averaged, Induction, from_one, split, split_sum
+from theory.rules_over_steps import RUNS, Averaged, Everywhere, Induction, from_one, split, split_sum
 from theory.sum_rules import Summed
 from theory.symbols import symbols
 from theory.vectors import INSTANCE_OF, INSTANCE_PLACE
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from theory.proof import Proof, Step
 
 Cases = tuple[Mapping[sp.Symbol, sp.Expr], ...]
-RULES = (Direct, NormOf, InnerWith, SquareOf, Integrated, Expected, Instance, Induction, Averaged, Summed)
+RULES = (Direct, NormOf, InnerWith, SquareOf, Integrated, Expected, Instance, Induction, Everywhere, Averaged, Summed)
 
 
 def place_of(proof: Proof) -> str:
@@ -49,6 +49,9 @@ def check_left(proof: Proof) -> None:
     key = (proof.theorem.metric, proof.place == "y")
     if key not in METRICS:
         raise ProofError(f"proof of {proof.name}: its metric {proof.theorem.metric} has no quantity at {proof.place}")
+    under = METRIC_UNDER.get(key, "")
+    if under not in ("", *proof.theorem.assumptions):
+        raise ProofError(f"proof of {proof.name}: its metric is {METRICS[key]} only where {under} is assumed")
     if proof.left is None or proof.left != symbols(METRICS[key])[0]:
         raise ProofError(f"proof of {proof.name}: left = {proof.left} is not its metric, which is {METRICS[key]}")
 
@@ -127,7 +130,7 @@ def check_cases(proof: Proof, step: Step, scope: str) -> None:
         noise = all(name == "E_noise_square_before" for name in rule.before)  # of samples: from k = 0 at y, too
         first = (1,) if at_y and not noise and rule.index == "k" else (0,)
     else:
-        first = (0,)
+        first = (1,) if at_y and isinstance(rule, Everywhere) else (0,)
     for of, cases in (("step", step.cases), ("rule", getattr(rule, "cases", ()))):
         if cases not in allowed[of]:
             raise ProofError(f"{where}: its cases {cases} are not known to be all")

@@ -108,6 +108,13 @@ IN_PROOFS = [
     Quantity("direction_norm_before", r"\|d_{k-1}\|", "1", NONNEGATIVE, "norm of the direction before"),
     Quantity("return_gap_norm", r"\|x_k - y_k\|", "x", NONNEGATIVE, "from the virtual iterate to the weights"),
     Quantity("return_change", r"\|\nabla f(x_k) - \nabla f(y_k)\|_*", "f/x", NONNEGATIVE, "gradient's change to x_k"),
+    Quantity(
+        "return_before",
+        r"\|\nabla f(x_{(k-\tau)_+}) - \nabla f(y_{k-1})\|_*",
+        "f/x",
+        NONNEGATIVE,
+        "gradient's change from y_{k-1} to where the gradient is taken",
+    ),
     Quantity("grad_norm_at_x", r"\|\nabla f(x_k)\|_*", "f/x", NONNEGATIVE, "dual norm of the gradient at the weights"),
     Quantity(
         "delta_mean_weighted_before", r"\tilde{\delta}_{k-1}", "1", NONNEGATIVE, "delta_mean_weighted one step before"

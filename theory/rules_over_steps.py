@@ -78,6 +78,22 @@ class Induction:
         return conclusion.subs({**back, index: index - 1})
 
 
+@dataclass(frozen=True)
+class Everywhere:
+    """What follows at the first step, and at all later ones, holds at every step.
+
+    At the first from facts about it, at later ones from facts about those; facts about every step serve for both.
+    Nothing is handed on. first: number of the first step.
+    """
+
+    first: int = 0
+    axioms: tuple[str, ...] = ()
+
+    def apply(self, relation: Relation) -> Relation:
+        """The facts as they are; `theory.checkers.induction` puts them together."""
+        return relation
+
+
 COUNTED = sp.Symbol("i", integer=True, nonnegative=True)
 SUMMED = sp.Symbol("n_", integer=True, nonnegative=True)
 COUNTED_TOO = sp.Symbol("j_", integer=True, nonnegative=True)

@@ -112,6 +112,8 @@ def quantities(run, k: int) -> dict[str, float]:
             "return_change": dual(run.gradient(run.x[k]) - g),
             "grad_norm_at_x": dual(run.gradient(run.x[k])),
         }
+        if k > first:
+            values["return_before"] = dual(run.gradient(taken) - run.gradient(run.point(k - 1)))
     if run.b:
         star = np.linalg.solve(run.H, -run.v)
         values |= {
@@ -176,7 +178,7 @@ def test_every_pathwise_step_holds_on_runs(random_run, form, tau):
                     continue
                 if scope == "first" and first:  # k = 0, where y does not begin
                     continue
-                if tau != 1 and place.startswith(("error-feedback-at-x", "error-feedback:")):
+                if tau != 1 and place.startswith(("error-feedback-at-x", "error-feedback-weights", "error-feedback:")):
                     continue
                 if form == "telescoped" and "back_to_the_weights" in place:
                     continue

@@ -16,7 +16,7 @@ from theory.ledger import Ledger, closure, ledger
 from theory.proof import Proof, Step
 from theory.relation import Relation
 from theory.rules import ProofError
-from theory.rules_over_steps import Induction
+from theory.rules_over_steps import Everywhere, Induction
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def _check_step(proof: Proof, step: Step) -> StepResult:
             used.setdefault(fact.axiom, []).append(fact.key)
     reason, sharper, dropped = "", dict.fromkeys(step.mutants), dict.fromkeys(f.key for f in facts)
     try:
-        if isinstance(step.rule, Induction):
+        if isinstance(step.rule, (Everywhere, Induction)):
             reason, sharper, dropped = decide(step, facts)
         else:
             hypotheses = [(fact, step.rule.apply(fact.relation)) for fact in facts]
