@@ -21,6 +21,7 @@ from theory.errors import InputError
 from theory.metrics import METRIC_UNDER, METRICS, TUNED
 from theory.rules import Direct, Expected, InnerWith, Instance, Integrated, NormOf, ProofError, SquareOf
 from theory.rules_over_steps import RUNS, Averaged, Everywhere, Induction, from_one, split, split_sum
+from theory.run_on import OF_EVERY_STEP, RunOn
 from theory.sum_rules import Summed
 from theory.symbols import symbols
 from theory.vectors import INSTANCE_OF, INSTANCE_PLACE
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     from theory.proof import Proof, Step
 
 Cases = tuple[Mapping[sp.Symbol, sp.Expr], ...]
-RULES = (Direct, NormOf, InnerWith, SquareOf, Integrated, Expected, Instance, Induction, Everywhere, Averaged, Summed)
+_OF_A_STEP = (Direct, NormOf, InnerWith, SquareOf, Integrated, Expected, Instance, Summed)
+RULES = (*_OF_A_STEP, Induction, Everywhere, Averaged, RunOn)
 
 
 def place_of(proof: Proof) -> str:
@@ -108,12 +110,24 @@ def check_rule(proof: Proof, step: Step) -> None:
         raise ProofError(f"{where}: its rule rests on constant-step, which excludes weight decay")
     if proof.place != "x decayed" and "weight-decay" in rule.axioms:
         raise ProofError(f"{where}: its rule rests on weight-decay, and the theorem is about {proof.place}")
+    if isinstance(rule, RunOn):
+        _check_run_on(step, where)
     if isinstance(rule, Instance):
         needed = INSTANCE_OF.get(rule.name)
         if needed is not None and needed not in proof.theorem.assumptions:
             raise ProofError(f"{where}: {rule.name!r} is an instance only where {needed} is assumed")
         if proof.place not in PLACES[INSTANCE_PLACE.get(rule.name, "")]:
             raise ProofError(f"{where}: {rule.name!r} is no instance at {proof.place}")
+
+
+def _check_run_on(step: Step, where: str) -> None:
+    """Refuse (ProofError) anything but one theorem at x, without conditions, about every step of runs of any length."""
+    proof = step.premises[0]
+    if len(step.premises) != 1 or isinstance(proof, (Fact, str)) or proof.place != "x":
+        raise ProofError(f"{where}: a run is continued for one theorem at x, as a whole")
+    rests_on = (*sorted(set(proof.theorem.assumptions) - OF_EVERY_STEP), *_conditions(proof))
+    if rests_on:
+        raise ProofError(f"{where}: {proof.name} rests on {rests_on[0]}, of which longer runs know nothing")
 
 
 def check_cases(proof: Proof, step: Step, scope: str) -> None:

@@ -34,6 +34,7 @@ from theory.rules_over_steps import (
     split_run,
     split_sum,
 )
+from theory.run_on import RunOn
 from theory.symbols import symbols
 from theory.vectors import INSTANCES, vectors
 
@@ -51,6 +52,7 @@ __all__ = [
     "Proof",
     "ProofError",
     "Relation",
+    "RunOn",
     "SquareOf",
     "Step",
     "axiom",

@@ -100,6 +100,7 @@ IN_PROOFS = [
         "norm of what the place where the gradient is taken moves by",
     ),
     Quantity("stale_step_norm", r"\|x_{(k-1-\tau)_+ + 1} - x_{(k-1-\tau)_+}\|", "x", NONNEGATIVE, "an old step"),
+    Quantity("E_first_grad_norm", r"\mathbb{E} \|\nabla f(x_0)\|_*", "f/x", NONNEGATIVE, "norm of the first gradient"),
     # error feedback
     Quantity("extra", r"\tau - 1", "1", NONNEGATIVE, "delay beyond the first step"),
     Quantity("first_direction_norm", r"\|d_0\|", "1", NONNEGATIVE, "norm of the first direction"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from theory.errors import InputError
 from theory.euclidean.proofs import delayed_gd
 from theory.lmo.proofs import (
+    at_iterate,
     average,
     delay,
     delayed,
@@ -43,6 +44,7 @@ PROOFS: dict[str, Proof] = {
         average.PROOF,
         delayed.PROOF,
         shifted.PROOF,
+        at_iterate.PROOF,
         momentum.PROOF,
         finite.PROOF,
         inexact.AT_X,
