@@ -39,7 +39,8 @@ PLACES: dict[str, tuple[str, ...]] = {
 }
 PLACE_OF = dict.fromkeys(("error-feedback", "delay-one"), "y") | {"weight-decay": "x decayed"}
 PLACE_OF |= dict.fromkeys(
-    ("block-sgd", "block-delay", "independent-delay", "pipedream", "delayed-gd", "tuned-step"), "x undecayed"
+    ("block-sgd", "block-delay", "independent-delay", "pipedream", "delayed-gd", "tuned-step", "tuned-momentum"),
+    "x undecayed",
 )
 SCHEMAS: dict[str, tuple[str, str, Callable[..., Relation], str]] = {}  # schema -> (axiom, scope, function, place)
 DEFINITIONS: dict[str, tuple[str, str, Relation, str]] = {}  # name -> (words, scope, relation, place)

@@ -19,7 +19,7 @@ from theory.axioms import PLACES, UNDER, Fact, axiom, condition, definition
 from theory.bound import Bound
 from theory.errors import InputError
 from theory.metrics import METRIC_UNDER, METRICS, TUNED
-from theory.rules import Direct, Expected, InnerWith, Instance, Integrated, NormOf, ProofError, SquareOf
+from theory.rules import Direct, Expected, InnerWith, Instance, Integrated, NormOf, ProofError, Rewritten, SquareOf
 from theory.rules_over_steps import RUNS, Averaged, Everywhere, Induction, from_one, split, split_sum
 from theory.run_on import OF_EVERY_STEP, RunOn
 from theory.sum_rules import Summed
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from theory.proof import Proof, Step
 
 Cases = tuple[Mapping[sp.Symbol, sp.Expr], ...]
-_OF_A_STEP = (Direct, NormOf, InnerWith, SquareOf, Integrated, Expected, Instance, Summed)
+_OF_A_STEP = (Direct, Rewritten, NormOf, InnerWith, SquareOf, Integrated, Expected, Instance, Summed)
 RULES = (*_OF_A_STEP, Induction, Everywhere, Averaged, RunOn)
 
 

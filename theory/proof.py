@@ -23,7 +23,7 @@ from theory.bound import Bound
 from theory.genuine import check_cases, check_cited, check_fact, check_left, check_rule, place_of
 from theory.inequality import Inequality
 from theory.relation import Relation, eq, ge, le, mutants, statement, with_terms
-from theory.rules import Direct, Expected, InnerWith, Instance, Integrated, NormOf, ProofError, SquareOf
+from theory.rules import Direct, Expected, InnerWith, Instance, Integrated, NormOf, ProofError, Rewritten, SquareOf
 from theory.rules_over_steps import (
     Averaged,
     Everywhere,
@@ -52,6 +52,7 @@ __all__ = [
     "Proof",
     "ProofError",
     "Relation",
+    "Rewritten",
     "RunOn",
     "SquareOf",
     "Step",

@@ -122,6 +122,9 @@ IN_PROOFS = [
     ),
     Quantity("weighted_start", r"\tilde{\delta}_0", "1", NONNEGATIVE, "delta_mean_weighted before the first step"),
     Quantity("weighted_end", r"\tilde{\delta}_K", "1", NONNEGATIVE, "delta_mean_weighted at the last step"),
+    # tuned momentum
+    Quantity("scale", r"\sqrt{L \Delta_0 / K}", "f/x", POSITIVE, "what a run of K steps can tell, without noise"),
+    Quantity("noise_scale", r"\rho \sigma", "f/x", POSITIVE, "noise in the dual norm, where there is any"),
     # weight decay
     Quantity("iterate_norm", r"\|z_k\|", "x", NONNEGATIVE, "norm of the iterate", "trajectory"),
     Quantity("iterate_norm_before", r"\|z_{k-1}\|", "x", NONNEGATIVE, "norm of the iterate before"),

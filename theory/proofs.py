@@ -52,6 +52,7 @@ PROOFS: dict[str, Proof] = {
         inexact.MOMENTUM,
         tuned.CLASSICAL,
         tuned.SHIFTED,
+        tuned.BOTH,
         star_convex.FINITE,
         star_convex.PROOF,
         descent.PROOF_AT_Y,

@@ -34,6 +34,11 @@ class Direct:
 
 
 @dataclass(frozen=True)
+class Rewritten(Direct):
+    """The facts as they are, added up by exact rewriting in place of the solver (`theory.checkers.algebra.adds_up`)."""
+
+
+@dataclass(frozen=True)
 class NormOf:
     """From v = sum c_i u_i: norm(v) <= sum |c_i| norm(u_i), with equality where there is one term.
 

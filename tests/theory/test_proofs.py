@@ -47,7 +47,7 @@ def test_every_step_is_proved(results, name):
 #: Proved in the docstring and held against runs (tests/theory/test_*_runs.py), not yet as a value.
 #: The induction of rpd-a-drift, with two roots, is at the edge of what z3 decides in its time.
 IN_WORDS = {"delayed-gd-finite", "local-sgd-counted", "local-sgd-variance", "rpd-a-drift"}
-IN_WORDS |= {"delayed-lmo-tuned-both", "delayed-gd-two-sided"}
+IN_WORDS |= {"delayed-gd-two-sided"}
 IN_WORDS |= {name for name in BOUNDS if name.endswith("-median") or "nesterov" in name}
 
 

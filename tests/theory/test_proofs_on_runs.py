@@ -136,7 +136,7 @@ def quantities(run, k: int) -> dict[str, float]:
 def pathwise(relation: Relation) -> bool:
     """Whether it speaks of one path and one step, not of an expectation, a run's average or a vector."""
     names = set() if relation.vectors else set(free_names(relation.left, relation.right))
-    whole = {"f_first", "f_last", "K", "Delta0", "Delta1", "sigma", "dbar"}
+    whole = {"f_first", "f_last", "K", "Delta0", "Delta1", "sigma", "dbar", "scale", "noise_scale"}
     return bool(names) and not any(n.startswith((PREFIX, "mean_")) or n in whole for n in names)
 
 

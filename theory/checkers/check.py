@@ -10,12 +10,12 @@ from typing import Any
 from theory.axioms import Fact
 from theory.checkers.induction import decide
 from theory.checkers.outcome import Values, no_conclusion, verdict
-from theory.checkers.solver import counterexample, load, proves
+from theory.checkers.solver import counterexample, load, proves, rewrites
 from theory.errors import InputError
 from theory.ledger import Ledger, closure, ledger
 from theory.proof import Proof, Step
 from theory.relation import Relation
-from theory.rules import ProofError
+from theory.rules import ProofError, Rewritten
 from theory.rules_over_steps import Everywhere, Induction
 
 
@@ -102,7 +102,8 @@ def _decide(
         fact.key: counterexample([r for f, r in hypotheses if f is not fact], step.conclusion)
         for fact, _ in hypotheses
     }
-    if not all(proves([r.subs(c) for r in relations], step.conclusion.subs(c)) for c in step.cases):
+    follows = rewrites if isinstance(step.rule, Rewritten) else proves
+    if not all(follows([r.subs(c) for r in relations], step.conclusion.subs(c)) for c in step.cases):
         return no_conclusion(counterexample(relations, step.conclusion)), sharper, dropped
     return verdict(sharper, dropped), sharper, dropped
 

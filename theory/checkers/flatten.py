@@ -50,8 +50,10 @@ class Flattener:
         if exponent.is_Integer:
             return base**exponent
         if exponent.is_Rational:
+            if exponent.q == 4:  # the root of the root
+                return self._power(self._power(base, sp.Rational(1, 2)), 2 * exponent)
             if exponent.q != 2:
-                raise InputError(f"expression {base}**{exponent}: of roots only the square root is allowed")
+                raise InputError(f"expression {base}**{exponent}: of roots only square roots are allowed")
             if base not in self.roots:
                 sign = {"positive": True} if self.positive(base) else {"nonnegative": True}
                 self.roots[base] = sp.Dummy(f"root{len(self.roots)}", **sign)

@@ -15,6 +15,7 @@ from typing import Any
 
 import sympy as sp
 
+from theory.checkers.algebra import adds_up
 from theory.checkers.exact import domain_of, refutes
 from theory.checkers.flatten import Flattener
 from theory.errors import InputError
@@ -26,7 +27,12 @@ _ONE = {"L": 1, "eta": 1, "rho": 1, "sigma": 1, "E0": 1, "Delta0": 1, "Delta1": 
 _WINDOW = {"block_window_norm": 1, "block_drift_norm": 1, "block_delay": 1, "age_max": 1, "block_variance": 1}
 _DECAY = {"b": sp.Rational(1, 2), "r": 1}
 _TUNED = {name: 1 for name in _ONE if name != "eta"}
-HINTS: tuple[dict[str, Any], ...] = (  # alpha/(2-alpha) = 1/4 at alpha = 2/5: roots stay rational
+_TUNED_TOO = {"K": 1, "L": 16, "Delta0": 256, "rho": 1, "sigma": 289, "E0": 1}
+HINTS: tuple[dict[str, Any], ...] = (
+    # alpha = 2 scale/noise_scale, and alpha/(2-alpha), scale, noise_scale, 1 + alpha (tau - 3/4) are squares
+    {"alpha": sp.Rational(128, 289), "scale": 64, "noise_scale": 289, "tau": 6, **_TUNED_TOO},
+    {"alpha": sp.Rational(800, 841), "tau": 6, **_TUNED_TOO},  # another alpha at which all that stays rational
+    # alpha/(2-alpha) = 1/4 at alpha = 2/5: roots stay rational
     {"alpha": sp.Rational(2, 5), "tau": 1, "K": 2, "k": 1, "j": 1, "t": 1, "age": 1, **_DECAY, "b": 1, **_ONE},
     {"alpha": sp.Rational(2, 5), "tau": 2, "K": 3, "k": 3, "j": 2, "t": sp.Rational(1, 2), "eta": 1, **_DECAY},
     {"alpha": sp.Rational(2, 5), "tau": 3, "K": 40, "k": 30, "j": 4, "eta": sp.Rational(1, 2), "L": 2},
@@ -147,13 +153,17 @@ class Question:
 
     def proves(self, conclusion: Relation) -> bool:
         """Whether premises and the negated conclusion contradict each other. A timeout is no proof."""
-        wanted = self.z3.Not(self.relation(conclusion))
+        return bool(self.solve(self.z3.Not(self.defined(conclusion))) == self.z3.unsat)
+
+    def defined(self, conclusion: Relation) -> Any:
+        """The conclusion as a formula; strict: refuse (InputError) roots of what may be negative, in it or a fact."""
+        wanted = self.relation(conclusion)
         for base in list(self.flatten.roots):
             top, bottom = sp.fraction(sp.together(base))
             negative = self.real(sp.expand(top)) * self.real(sp.expand(bottom)) < 0
             if self.strict and self.solve(negative, roots=False) != self.z3.unsat:
                 raise InputError(f"relation {conclusion}: {base} is not seen to be >= 0; it has no root")
-        return bool(self.solve(wanted) == self.z3.unsat)
+        return wanted
 
     def solve(self, wanted: Any, roots: bool = True) -> Any:
         """z3's answer to whether there are values with the facts and what is wanted."""
@@ -189,17 +199,27 @@ def proves(premises: Sequence[Relation], conclusion: Relation, timeout: float = 
     return Question(premises, timeout, strict=True).proves(conclusion)
 
 
+def rewrites(premises: Sequence[Relation], conclusion: Relation, timeout: float = TIMEOUT) -> bool:
+    """Whether the premises add up to the conclusion exactly, and all of them are defined."""
+    Question(premises, timeout, strict=True).defined(conclusion)
+    return adds_up(premises, conclusion)
+
+
 def counterexample(
     premises: Sequence[Relation],
     conclusion: Relation,
     hints: Sequence[Mapping[str, Any]] = HINTS,
     timeout: float = TIMEOUT,
 ) -> dict[str, str] | None:
-    """Values, name -> fraction, at which every premise holds and the conclusion does not; None if none was found."""
+    """Values, name -> fraction, at which every premise holds and the conclusion does not; None if none was found.
+
+    Hints that fix most of the symbols come first.
+    """
     everything = (*premises, conclusion)
     free = sorted(set().union(*(r.difference.free_symbols for r in everything)), key=lambda s: s.name)
     tried: list[dict[sp.Symbol, Any]] = []
-    for hint in hints:
+    names = {s.name for s in free}
+    for hint in sorted(hints, key=lambda hint: -len(names & set(hint))):
         given = {s: sp.sympify(hint[s.name]) for s in free if s.name in hint}
         if given in tried:
             continue
