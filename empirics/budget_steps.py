@@ -26,7 +26,7 @@ from theory.relation import Relation
 from theory.symbols import get_quantity
 
 #: Numbers of a whole run: a fact with one of them is no fact of one step.
-OF_THE_RUN = {"f_first", "f_last", "f_star", "K", "Delta0", "Delta1", "sigma", "dbar"}
+OF_THE_RUN = {"f_first", "f_last", "f_star", "K", "Delta0", "Delta1", "sigma", "dbar", "scale", "noise_scale"}
 
 
 @dataclass(frozen=True)

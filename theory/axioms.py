@@ -10,7 +10,8 @@ A fact has a scope: it holds at "every" step, at the "first" one only (k = 0; "f
 iterate of error feedback begins), or at all "later" ones, those that have a step before them. Facts of the first and of
 later steps never meet in one step of a proof; an induction joins them.
 
-It has a place, too: "x" or "y" where it is about the iterate or about the virtual iterate of error feedback alone.
+It has a place, too: "x" or "y" where it is about the iterate or about the virtual iterate of error feedback alone;
+"x decayed" where it is about the iterate of a method with weight decay, "undecayed" where it is about none.
 
 A folder of theorems adds schemas with `@schema("axiom name")` and definitions with `define`.
 """
@@ -27,9 +28,20 @@ from theory.errors import InputError
 from theory.relation import Relation
 
 SCOPES = ("every", "first", "first at y", "later")
-PLACES = ("", "x", "y")
-PLACE_OF = dict.fromkeys(("error-feedback", "delay-one"), "y") | dict.fromkeys(
-    ("block-sgd", "block-delay", "independent-delay", "pipedream", "delayed-gd", "tuned-step", "local-sgd"), "x"
+#: Place of a fact -> places of the proofs that may use it (`theory.genuine.place_of`).
+PLACES: dict[str, tuple[str, ...]] = {
+    "": ("x", "y", "x decayed"),
+    "x": ("x", "x decayed"),
+    "y": ("y",),
+    "undecayed": ("x", "y"),
+    "x undecayed": ("x",),
+    "x decayed": ("x decayed",),
+}
+PLACE_OF = dict.fromkeys(("error-feedback", "delay-one"), "y") | {"weight-decay": "x decayed"}
+PLACE_OF |= dict.fromkeys(
+    ("block-sgd", "block-delay", "independent-delay", "pipedream", "delayed-gd", "local-sgd")
+    + ("tuned-step", "tuned-momentum"),
+    "x undecayed",
 )
 SCHEMAS: dict[str, tuple[str, str, Callable[..., Relation], str]] = {}  # schema -> (axiom, scope, function, place)
 DEFINITIONS: dict[str, tuple[str, str, Relation, str]] = {}  # name -> (words, scope, relation, place)
@@ -73,7 +85,7 @@ def _check_scope(scope: str, place: str) -> None:
     if scope not in SCOPES:
         raise InputError(f"scope: {scope!r} is not one of {', '.join(SCOPES)}")
     if place not in PLACES:
-        raise InputError(f"place: {place!r} is not one of x, y and neither")
+        raise InputError(f"place: {place!r} is not one of {', '.join(filter(None, PLACES))} and none")
 
 
 @dataclass(frozen=True)

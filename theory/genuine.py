@@ -1,8 +1,9 @@
 """What a proof may be made of: facts that the registers make themselves, rules and cases of closed lists, one place.
 
 z_k stands for x_k, or for the virtual iterate y_k under error feedback. A proof speaks of one of the two: "y" where its
-theorem assumes error feedback or it uses a fact about y, "x" elsewhere. It may use facts of its place and those that
-hold at both, and proofs of its place only.
+theorem assumes error feedback or it uses a fact about y, "x" elsewhere; "x decayed" where the theorem assumes weight
+decay or a fact is about it. It may use facts that hold at its place (`theory.axioms.PLACES`), and proofs of its place
+only. With weight decay an induction rests on that assumption, which says that the step is constant.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from typing import TYPE_CHECKING
 import sympy as sp
 from sympy.core.relational import Relational
 
-from theory.axioms import NOT_UNDER, UNDER, Fact, axiom, condition, definition
+from theory.axioms import NOT_UNDER, PLACES, UNDER, Fact, axiom, condition, definition
 from theory.bound import Bound
 from theory.errors import InputError
-from theory.metrics import METRICS, TUNED
+from theory.metrics import METRIC_UNDER, METRICS, TUNED
 from theory.replica_rules import OverReplicas, Totalled
-from theory.rules import Direct, Expected, InnerWith, Instance, Integrated, NormOf, ProofError, SquareOf
-from theory.rules_over_steps import Averaged, Induction
+from theory.rules import Direct, Expected, InnerWith, Instance, Integrated, NormOf, ProofError, Rewritten, SquareOf
+from theory.rules_over_steps import Averaged, Everywhere, Induction
+from theory.run_on import OF_EVERY_STEP, RunOn
 from theory.splits import ROUNDS, RUNS, from_one, split, split_along, split_sum
 from theory.sum_rules import Summed
 from theory.symbols import symbols
@@ -30,16 +32,16 @@ if TYPE_CHECKING:
     from theory.proof import Proof, Step
 
 Cases = tuple[Mapping[sp.Symbol, sp.Expr], ...]
-RULES = (
-    *(Direct, NormOf, InnerWith, SquareOf, Integrated, Expected, Instance, Induction, Averaged, Summed),
-    *(OverReplicas, Totalled),
-)
+_OF_A_STEP = (Direct, Rewritten, NormOf, InnerWith, SquareOf, Integrated, Expected, Instance, Summed, OverReplicas)
+RULES = (*_OF_A_STEP, Induction, Everywhere, Averaged, Totalled, RunOn)
 
 
 def place_of(proof: Proof) -> str:
-    """Where it looks: "x" or "y"."""
-    facts = (premise for step in proof.steps for premise in step.premises if isinstance(premise, Fact))
-    return "y" if "error-feedback" in proof.theorem.assumptions or any(f.place == "y" for f in facts) else "x"
+    """Where it looks: "x", "y" or "x decayed"."""
+    places = {premise.place for step in proof.steps for premise in step.premises if isinstance(premise, Fact)}
+    if "error-feedback" in proof.theorem.assumptions or "y" in places:
+        return "y"
+    return "x decayed" if "weight-decay" in proof.theorem.assumptions or "x decayed" in places else "x"
 
 
 def check_left(proof: Proof) -> None:
@@ -51,6 +53,9 @@ def check_left(proof: Proof) -> None:
     key = (proof.theorem.metric, proof.place == "y")
     if key not in METRICS:
         raise ProofError(f"proof of {proof.name}: its metric {proof.theorem.metric} has no quantity at {proof.place}")
+    under = METRIC_UNDER.get(key, "")
+    if under not in ("", *proof.theorem.assumptions):
+        raise ProofError(f"proof of {proof.name}: its metric is {METRICS[key]} only where {under} is assumed")
     if proof.left is None or proof.left != symbols(METRICS[key])[0]:
         raise ProofError(f"proof of {proof.name}: left = {proof.left} is not its metric, which is {METRICS[key]}")
 
@@ -74,7 +79,7 @@ def check_fact(proof: Proof, fact: Fact) -> None:
     if made != fact:
         says = f"which is {made.relation}"
         raise ProofError(f"proof of {proof.name}: fact {fact.key!r} is not what its name says, {says}")
-    if fact.place not in ("", proof.place):
+    if proof.place not in PLACES[fact.place]:
         raise ProofError(f"proof of {proof.name}: {fact.key} holds at {fact.place}, the theorem is about {proof.place}")
     needed = UNDER.get(fact.key)
     if needed is not None and needed not in proof.theorem.assumptions:
@@ -121,12 +126,28 @@ def check_rule(proof: Proof, step: Step) -> None:
         rule.check_names()
     if not isinstance(rule, (Averaged, Induction)) and rule.axioms != own:
         raise ProofError(f"{where}: its rule rests on {own}, not on {rule.axioms}")
+    if proof.place == "x decayed" and "constant-step" in rule.axioms:
+        raise ProofError(f"{where}: its rule rests on constant-step, which excludes weight decay")
+    if proof.place != "x decayed" and "weight-decay" in rule.axioms:
+        raise ProofError(f"{where}: its rule rests on weight-decay, and the theorem is about {proof.place}")
+    if isinstance(rule, RunOn):
+        _check_run_on(step, where)
     if isinstance(rule, Instance):
         needed = INSTANCE_OF.get(rule.name)
         if needed is not None and needed not in proof.theorem.assumptions:
             raise ProofError(f"{where}: {rule.name!r} is an instance only where {needed} is assumed")
-        if INSTANCE_PLACE.get(rule.name, proof.place) != proof.place:
+        if proof.place not in PLACES[INSTANCE_PLACE.get(rule.name, "")]:
             raise ProofError(f"{where}: {rule.name!r} is no instance at {proof.place}")
+
+
+def _check_run_on(step: Step, where: str) -> None:
+    """Refuse (ProofError) anything but one theorem at x, without conditions, about every step of runs of any length."""
+    proof = step.premises[0]
+    if len(step.premises) != 1 or isinstance(proof, (Fact, str)) or proof.place != "x":
+        raise ProofError(f"{where}: a run is continued for one theorem at x, as a whole")
+    rests_on = (*sorted(set(proof.theorem.assumptions) - OF_EVERY_STEP), *_conditions(proof))
+    if rests_on:
+        raise ProofError(f"{where}: {proof.name} rests on {rests_on[0]}, of which longer runs know nothing")
 
 
 def check_cases(proof: Proof, step: Step, scope: str) -> None:
@@ -146,7 +167,7 @@ def check_cases(proof: Proof, step: Step, scope: str) -> None:
         noise = all(name == "E_noise_square_before" for name in rule.before)  # of samples: from k = 0 at y, too
         first = (1,) if at_y and not noise and rule.index == "k" else (0,)
     else:
-        first = (0,)
+        first = (1,) if at_y and isinstance(rule, Everywhere) else (0,)
     for of, cases in (("step", step.cases), ("rule", getattr(rule, "cases", ()))):
         if cases not in allowed[of]:
             raise ProofError(f"{where}: its cases {cases} are not known to be all")

@@ -18,6 +18,7 @@ METRICS: Mapping[tuple[str, bool], str] = MappingProxyType(
         (_GRAD_AT_X, False): "E_mean_grad_norm",
         (_GRAD_TAKEN, False): "E_mean_taken_norm",
         (_GRAD_REFERENCE, False): "E_mean_reference_norm",
+        (_GRAD_AT_X, True): "E_mean_taken_norm",
         (r"\frac{1}{K} \sum_{k<K} \mathbb{E} \|m_{k+1}\|_*", False): "E_mean_momentum_norm",
         (r"\frac{1}{K} \sum_{k<K} \mathbb{E} \|(1-\alpha) m_{k+1} + \alpha g_k\|_*", False): "E_mean_called_norm",
         (r"\frac{1}{K} \sum_{k=1}^{K} \mathbb{E} \|\nabla f(y_k)\|_*", True): "E_mean_grad_norm",
@@ -32,5 +33,7 @@ METRICS: Mapping[tuple[str, bool], str] = MappingProxyType(
         (r"\mathbb{E} f(x_K) - f_*", False): "excess_last",
     }
 )
+#: Key of METRICS -> the assumption under which alone it is that quantity: at delay 1 step k >= 1 takes at x_{k-1}.
+METRIC_UNDER: Mapping[tuple[str, bool], str] = MappingProxyType({(_GRAD_AT_X, True): "delay-one"})
 #: Metric -> c of the schema `tuned_step`: the step size is the minimiser of the bound on that metric, and of no other.
 TUNED: Mapping[str, int] = MappingProxyType({_GRAD_AT_X: 2, _GRAD_TAKEN: 1})

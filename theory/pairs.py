@@ -71,8 +71,9 @@ BEFORE: Mapping[str, tuple[str, str, tuple[str, ...]]] = MappingProxyType(
     {f"{name}_before": (name, "k", _STEP) for name in "lag_norm shifted_lag_norm delta_mean_weighted".split()}
     | {"reference_lag_norm_before": ("reference_lag_norm", "k", _STEP)}
     | {"E_noise_square_before": ("E_noise_square", "k", _STEP), "walk_norm_before": ("walk_norm", "j", _STEP)}
-    | {"excess_before": ("excess", "k", ("block-sgd",))}
     | {"E_called_noise_square_before": ("E_called_noise_square", "k", _STEP)}
+    | {"iterate_norm_before": ("iterate_norm", "k", ("weight-decay",))}
+    | {"excess_now": ("excess_next", "k", ("block-sgd",))}  # D_k, D_{k+1}
     | {f"{name}_before": (name, "j", _WINDOW) for name in "block_window_norm block_window_squares".split()}
     | {
         f"E_{name}_before": (f"E_{name}", "j", _WINDOW)
@@ -84,6 +85,10 @@ BEFORE: Mapping[str, tuple[str, str, tuple[str, ...]]] = MappingProxyType(
 )
 #: Quantity at the step before -> what else is one less there: at s = 0 it is none that the induction speaks of.
 ALONG: Mapping[str, tuple[str, ...]] = MappingProxyType({"reference_lag_norm_before": ("s",)})
+#: Axioms of an induction -> those that it may rest on instead: weight decay, too, has constant eta and alpha.
+INSTEAD: Mapping[tuple[str, ...], tuple[str, ...]] = MappingProxyType(
+    dict.fromkeys((_STEP, ("block-sgd",)), ("weight-decay",))
+)
 #: Other quantity that differs from step to step -> what counts the steps.
 VARYING: Mapping[str, str] = MappingProxyType(
     {"step_norm": "j", "delta": "k", "block_update_norm": "j"}

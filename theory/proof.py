@@ -23,8 +23,9 @@ from theory.bound import Bound
 from theory.genuine import check_cases, check_cited, check_fact, check_left, check_rule, place_of
 from theory.inequality import Inequality
 from theory.relation import Relation, eq, ge, le, mutants, statement, with_terms
-from theory.rules import Direct, Expected, InnerWith, Instance, Integrated, NormOf, ProofError, SquareOf
-from theory.rules_over_steps import Averaged, Induction
+from theory.rules import Direct, Expected, InnerWith, Instance, Integrated, NormOf, ProofError, Rewritten, SquareOf
+from theory.rules_over_steps import Averaged, Everywhere, Induction
+from theory.run_on import RunOn
 from theory.splits import (
     from_one,
     split,
@@ -41,6 +42,7 @@ from theory.vectors import INSTANCES, vectors
 __all__ = [
     "Averaged",
     "Direct",
+    "Everywhere",
     "Expected",
     "Fact",
     "Induction",
@@ -51,6 +53,8 @@ __all__ = [
     "Proof",
     "ProofError",
     "Relation",
+    "Rewritten",
+    "RunOn",
     "SquareOf",
     "Step",
     "axiom",
@@ -73,7 +77,7 @@ __all__ = [
     "with_terms",
 ]
 
-Rule = Direct | NormOf | InnerWith | SquareOf | Integrated | Expected | Instance | Induction | Averaged
+Rule = Direct | NormOf | InnerWith | SquareOf | Integrated | Expected | Instance | Induction | Everywhere | Averaged
 
 
 @dataclass(frozen=True)
@@ -190,6 +194,13 @@ class Proof:
             for fact in self.facts(step):
                 if fact.scope not in ("every", first if fact.key in step.rule.base else "later"):
                     raise ProofError(f"proof of {self.name}, step {step.name}: {fact.key} holds at {fact.scope} steps")
+            return "every"
+        if isinstance(step.rule, Everywhere):
+            first = "first at y" if step.rule.first else "first"
+            if scopes != {first, "later"}:
+                raise ProofError(
+                    f"proof of {self.name}, step {step.name}: its premises hold at {' and '.join(sorted(scopes))} steps"
+                )
             return "every"
         if len(scopes) > 1 or (scopes and isinstance(step.rule, (Averaged, Instance))):
             raise ProofError(

@@ -133,6 +133,7 @@ IN_PROOFS = [
         "from the reference to where the gradient was taken",
     ),
     Quantity("reference_age", r"|(k-\tau)_+ - (k-s)_+|", "1", NATURAL, "number of steps between the two"),
+    Quantity("E_first_grad_norm", r"\mathbb{E} \|\nabla f(x_0)\|_*", "f/x", NONNEGATIVE, "norm of the first gradient"),
     # error feedback
     Quantity("extra", r"\tau - 1", "1", NONNEGATIVE, "delay beyond the first step"),
     Quantity("first_direction_norm", r"\|d_0\|", "1", NONNEGATIVE, "norm of the first direction"),
@@ -141,12 +142,31 @@ IN_PROOFS = [
     Quantity("direction_norm_before", r"\|d_{k-1}\|", "1", NONNEGATIVE, "norm of the direction before"),
     Quantity("return_gap_norm", r"\|x_k - y_k\|", "x", NONNEGATIVE, "from the virtual iterate to the weights"),
     Quantity("return_change", r"\|\nabla f(x_k) - \nabla f(y_k)\|_*", "f/x", NONNEGATIVE, "gradient's change to x_k"),
+    Quantity(
+        "return_before",
+        r"\|\nabla f(x_{(k-\tau)_+}) - \nabla f(y_{k-1})\|_*",
+        "f/x",
+        NONNEGATIVE,
+        "gradient's change from y_{k-1} to where the gradient is taken",
+    ),
     Quantity("grad_norm_at_x", r"\|\nabla f(x_k)\|_*", "f/x", NONNEGATIVE, "dual norm of the gradient at the weights"),
     Quantity(
         "delta_mean_weighted_before", r"\tilde{\delta}_{k-1}", "1", NONNEGATIVE, "delta_mean_weighted one step before"
     ),
     Quantity("weighted_start", r"\tilde{\delta}_0", "1", NONNEGATIVE, "delta_mean_weighted before the first step"),
     Quantity("weighted_end", r"\tilde{\delta}_K", "1", NONNEGATIVE, "delta_mean_weighted at the last step"),
+    # tuned momentum
+    Quantity("scale", r"\sqrt{L \Delta_0 / K}", "f/x", POSITIVE, "what a run of K steps can tell, without noise"),
+    Quantity("noise_scale", r"\rho \sigma", "f/x", POSITIVE, "noise in the dual norm, where there is any"),
+    # weight decay
+    Quantity("iterate_norm", r"\|z_k\|", "x", NONNEGATIVE, "norm of the iterate", "trajectory"),
+    Quantity("iterate_norm_before", r"\|z_{k-1}\|", "x", NONNEGATIVE, "norm of the iterate before"),
+    Quantity("minimiser_norm", r"\|x_*\|", "x", NONNEGATIVE, "norm of the minimiser"),
+    Quantity("inner_step", r"\langle \nabla f(z_k), z_{k+1} - z_k \rangle", "f", REAL, "gradient along the step"),
+    Quantity("inner_iterate", r"\langle \nabla f(z_k), z_k \rangle", "f", REAL, "gradient along the iterate"),
+    Quantity("inner_grad_minimiser", r"\langle \nabla f(z_k), x_* \rangle", "f", REAL, "gradient along the minimiser"),
+    Quantity("inner_momentum_minimiser", r"\langle m_{k+1}, x_* \rangle", "f", REAL, "momentum along the minimiser"),
+    Quantity("inner_error_minimiser", r"\langle e_k, x_* \rangle", "f", REAL, "error along the minimiser"),
     # finite sums
     Quantity(
         "delay_age",

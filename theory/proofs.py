@@ -6,12 +6,14 @@ from theory.errors import InputError
 from theory.euclidean.proofs import delayed_gd
 from theory.euclidean.proofs import finite as delayed_gd_finite
 from theory.lmo.proofs import (
+    at_iterate,
     average,
     delay,
     delayed,
     descent,
     error_feedback,
     error_feedback_path,
+    error_feedback_weights,
     finite,
     inexact,
     inexact_median,
@@ -21,6 +23,7 @@ from theory.lmo.proofs import (
     nesterov,
     nesterov_median,
     shifted,
+    star_convex,
     tuned,
 )
 from theory.local_sgd.proofs import counted as local_counted
@@ -51,6 +54,7 @@ PROOFS: dict[str, Proof] = {
         delayed.PROOF,
         shifted.PROOF,
         median.PROOF,
+        at_iterate.PROOF,
         momentum.PROOF,
         finite.PROOF,
         inexact.AT_X,
@@ -67,6 +71,9 @@ PROOFS: dict[str, Proof] = {
         nesterov_median.INEXACT,
         tuned.CLASSICAL,
         tuned.SHIFTED,
+        tuned.BOTH,
+        star_convex.FINITE,
+        star_convex.PROOF,
         descent.PROOF_AT_Y,
         error_feedback_path.DELAY,
         error_feedback_path.MOMENTUM_ERROR,
@@ -74,6 +81,7 @@ PROOFS: dict[str, Proof] = {
         error_feedback.AT_Y,
         error_feedback.AT_X,
         error_feedback.ANY_DELAY,
+        error_feedback_weights.PROOF,
         block_descent.PROOF,
         block_descent.FULL,
         block_descent.EXACT_PROOF,

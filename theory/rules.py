@@ -43,6 +43,11 @@ class Direct:
 
 
 @dataclass(frozen=True)
+class Rewritten(Direct):
+    """The facts as they are, added up by exact rewriting in place of the solver (`theory.checkers.algebra.adds_up`)."""
+
+
+@dataclass(frozen=True)
 class NormOf:
     """From v = sum c_i u_i: norm(v) <= sum |c_i| norm(u_i), with equality where there is one term.
 
@@ -197,4 +202,9 @@ class Instance:
         strange = {s.name for s in relation.difference.free_symbols} - set(names) - set(CONSTANT)
         if strange:
             raise ProofError(f"fact {relation}: {min(strange)} has no name at {self.name}")
-        return relation.subs({symbols(a)[0]: symbols(b)[0] for a, b in names.items()})
+        return relation.subs({symbols(a)[0]: _named(b) for a, b in names.items()})
+
+
+def _named(name: str) -> sp.Expr:
+    """The quantity of that name; "k - 1" and "K - 1" are numbers of steps."""
+    return symbols(name.removesuffix(" - 1"))[0] - (1 if name.endswith(" - 1") else 0)

@@ -9,7 +9,7 @@ import sympy as sp
 
 from theory.checkers.algebra import is_zero, spot_zero
 from theory.checkers.flatten import Flattener
-from theory.pairs import ALONG, BEFORE, MEANS, TELESCOPING, VARYING, listed, unlisted
+from theory.pairs import ALONG, BEFORE, INSTEAD, MEANS, TELESCOPING, VARYING, listed, unlisted
 from theory.relation import Relation
 from theory.rules import ProofError, check_affine
 from theory.splits import COUNTED, SUMMED, split_reference
@@ -79,7 +79,7 @@ class Induction:
             raise ProofError(f"induction: {found or 'nothing'} is not one of the quantities of the step before")
         for before in self.before:
             _, index, axioms = BEFORE[before]
-            if (self.index, self.axioms) != (index, axioms):
+            if self.index != index or self.axioms not in (axioms, INSTEAD.get(axioms)):
                 on = listed(axioms) or "nothing"
                 raise ProofError(f"induction: {before} is counted by {index} and rests on {on}")
             if self.along != ALONG.get(before, ()):
@@ -94,6 +94,22 @@ class Induction:
         back = {symbols(now)[0]: symbols(before)[0] for before, now in self.before.items()}
         numbers = symbols(" ".join((self.index, *self.along)))
         return conclusion.subs({**back, **{number: number - 1 for number in numbers}})
+
+
+@dataclass(frozen=True)
+class Everywhere:
+    """What follows at the first step, and at all later ones, holds at every step.
+
+    At the first from facts about it, at later ones from facts about those; facts about every step serve for both.
+    Nothing is handed on. first: number of the first step.
+    """
+
+    first: int = 0
+    axioms: tuple[str, ...] = ()
+
+    def apply(self, relation: Relation) -> Relation:
+        """The facts as they are; `theory.checkers.induction` puts them together."""
+        return relation
 
 
 # a constant step size is part of the method "sgd" in its three forms, and an assumption of its own elsewhere

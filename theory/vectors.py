@@ -99,6 +99,7 @@ _ALL = (
     Vector(
         "return_change", r"\nabla f(x_k) - \nabla f(y_k)", "the gradient's change", "return_change", None, "return_gap"
     ),
+    Vector("return_before", r"\nabla f(x_{(k-\tau)_+}) - \nabla f(y_{k-1})", "from y_{k-1} to it", "return_before"),
     Vector("grad_at_x", r"\nabla f(x_k)", "gradient at the weights", "grad_norm_at_x"),
     Vector("walk", "z_{i+j} - z_i", "j steps", "walk_norm"),
     Vector("walk_before", "z_{i+j-1} - z_i", "the first j - 1 of them", "walk_norm_before"),
@@ -119,15 +120,16 @@ INSTANCES: dict[str, tuple[str, dict[str, str]]] = {
     "direction before": ("every", {"direction_norm": "direction_norm_before"}),  # of y, whose steps count from 1
     "walk back to the gradient": ("every", {"walk_norm": "gap_norm", "j": "age"}),
     "walk to the reference": ("every", {"walk_norm": "reference_gap_norm", "j": "reference_age"}),
+    "return before": ("later", {"return_change": "return_before"}),  # at delay 1 a gradient is taken at x_{k-1}
+    "lag before": (
+        "later",
+        {"lag_norm": "lag_norm_before", "delta_mean_weighted": "delta_mean_weighted_before", "k": "k - 1"},
+    ),
 }
 # where an instance is one only under an assumption, or only at one place
-INSTANCE_OF = {"direction before": "error-feedback"}
-INSTANCE_PLACE = {
-    "direction before": "y",
-    "walk back to the gradient": "x",
-    "walk to the reference": "x",
-    "an old step": "x",
-}
+INSTANCE_OF = {"direction before": "error-feedback", "return before": "delay-one"}
+INSTANCE_PLACE = dict.fromkeys(("walk back to the gradient", "walk to the reference", "an old step"), "x")
+INSTANCE_PLACE |= dict.fromkeys(("direction before", "return before", "lag before"), "y")
 # the same at every step of a run, and, but for s itself, for every reference s; and, for one block, at every step of
 # its window
 CONSTANT_OF_BLOCK: list[str] = []

@@ -29,6 +29,7 @@ class Run:
     noise: np.ndarray
     form: str | None
     nesterov: bool = False
+    b: float = 0.0  # decoupled weight decay per step
 
     def f(self, x: np.ndarray) -> float:
         return float(x @ self.H @ x / 2 + self.v @ x)
@@ -111,22 +112,12 @@ def run_method(
     tau: int,
     form: str | None = None,
     nesterov: bool = False,
+    b: float = 0.0,
 ) -> Run:
-    """len(noise) steps of sign descent with delay tau; form None, "extrapolate" or "telescoped";
+    """len(noise) steps of sign descent with delay tau; form None, "extrapolate" or "telescoped"; decay b per step;
     nesterov: the sign is that of (1-alpha) m_{k+1} + alpha g_k."""
-    run = Run(
-        H,
-        v,
-        eta,
-        alpha,
-        tau,
-        [np.array(x0, float)],
-        [np.array(m0, float)],
-        [],
-        np.array(noise, float),
-        form,
-        nesterov,
-    )
+    start, momentum = [np.array(x0, float)], [np.array(m0, float)]
+    run = Run(H, v, eta, alpha, tau, start, momentum, [], np.array(noise, float), form, nesterov, b)
     for k in range(len(noise)):
         g = run.gradient(run.x[max(k - tau, 0)]) + run.noise[k]
         run.m.append((1 - alpha) * run.m[k] + alpha * g)
@@ -137,13 +128,29 @@ def run_method(
             step = step + tau * (run.U[k] - run.update(k - 1))
         elif form == "telescoped":
             step = step + (run.U[k] - run.update(k - tau))
-        run.x.append(run.x[k] + step)
+        run.x.append((1 - b) * run.x[k] + step)
     return run
 
 
 @pytest.fixture
 def lmo_run() -> Callable[..., Run]:
     return run_method
+
+
+@pytest.fixture
+def decayed_run() -> Callable[..., Run]:
+    """A random convex quadratic in 3 dimensions, noisy, with weight decay; start and minimiser in the ball eta/b."""
+
+    def make(seed: int, tau: int, steps: int) -> Run:
+        rng = np.random.default_rng(seed)
+        A = rng.standard_normal((3, 3))
+        b, eta, H = float(rng.choice([0.1, 0.5, 1.0])), 0.2, A @ A.T
+        star, x0 = rng.uniform(-eta / b, eta / b, (2, 3))
+        noise = rng.standard_normal((steps, 3))
+        alpha = float(rng.choice([0.05, 0.3, 0.7, 1.0]))
+        return run_method(H, -H @ star, x0, rng.standard_normal(3), noise, eta, alpha, tau, b=b)
+
+    return make
 
 
 @pytest.fixture

@@ -37,10 +37,8 @@ def test_every_step_is_proved(results, name):
         assert step.proved and step.mutants and step.premises, step.name
 
 
-#: Proved in the docstring and held against runs (tests/theory/test_*_runs.py, test_star_convex.py), not yet as a value.
-IN_WORDS = {"star-convex"}
-IN_WORDS |= {"star-convex-finite", "delayed-lmo-tuned-both", "delayed-gd-two-sided", "delayed-lmo-iterate"}
-IN_WORDS |= {"error-feedback-weights"}
+#: Proved in the docstring and held against runs (tests/theory/test_*_runs.py), not yet as a value.
+IN_WORDS = {"delayed-gd-two-sided"}
 
 
 def test_every_theorem_that_is_not_of_others_has_a_proof():

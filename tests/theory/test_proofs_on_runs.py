@@ -42,7 +42,8 @@ def quantities(run, k: int) -> dict[str, float]:
     def weighted(i: int) -> float:
         return alpha * sum((1 - alpha) ** (i - p) * drift(p) for p in range(1, i + 1))
 
-    here, there = run.point(k), run.point(k) + run.U[k]
+    here = run.point(k)
+    there = run.x[k + 1] if run.b else here + run.U[k]
     d, step, t = -run.U[k] / eta, there - here, 0.375
     g, m, taken = run.gradient(here), run.m[k + 1], run.x[max(k - tau, 0)]
     along = run.H @ step
@@ -125,6 +126,24 @@ def quantities(run, k: int) -> dict[str, float]:
             "return_change": dual(run.gradient(run.x[k]) - g),
             "grad_norm_at_x": dual(run.gradient(run.x[k])),
         }
+        if k > first:
+            values["return_before"] = dual(run.gradient(taken) - run.gradient(run.point(k - 1)))
+    if run.b:
+        star = np.linalg.solve(run.H, -run.v)
+        values |= {
+            "b": run.b,
+            "r": run.b * primal(star) / eta,
+            "f_star": run.f(star),
+            "iterate_norm": primal(here),
+            "minimiser_norm": primal(star),
+            "inner_step": g @ step,
+            "inner_iterate": g @ here,
+            "inner_grad_minimiser": g @ star,
+            "inner_momentum_minimiser": m @ star,
+            "inner_error_minimiser": (m - g) @ star,
+        }
+        if k:
+            values |= {"iterate_norm_before": primal(run.x[k - 1]), "direction_norm_before": primal(run.U[k - 1] / eta)}
     return {name: float(value) for name, value in values.items()}
 
 
@@ -157,7 +176,7 @@ def at_reference(run, k: int, s: int) -> dict[str, float]:
 def pathwise(relation: Relation) -> bool:
     """Whether it speaks of one path and one step, not of an expectation, a run's average or a vector."""
     names = set() if relation.vectors else set(free_names(relation.left, relation.right))
-    whole = {"f_first", "f_last", "f_star", "K", "Delta0", "Delta1", "sigma", "dbar"}
+    whole = {"f_first", "f_last", "K", "Delta0", "Delta1", "sigma", "dbar", "scale", "noise_scale"}
     return bool(names) and not any(n.startswith((PREFIX, "mean_")) or n in whole for n in names)
 
 
@@ -165,12 +184,12 @@ def pathwise(relation: Relation) -> bool:
 OF_SGD = ("block-", "full-", "exact-", "window", "rpd-", "pipedream-", "delayed-gd", "local-")
 
 
-def relations(corrected: bool, nesterov: bool = False) -> list[tuple[str, str, Relation]]:
-    """(place, scope, relation) of every pathwise conclusion and axiom of the proofs about one method."""
+def relations(place: str, nesterov: bool = False) -> list[tuple[str, str, Relation]]:
+    """(where, scope, relation) of every pathwise conclusion and axiom of the proofs at x, y, or x with decay."""
     found = {}
     for name, proof in PROOFS.items():
-        of = ("error-feedback" in name or name.startswith("ef-"), "nesterov" in proof.theorem.assumptions)
-        if name.startswith(OF_SGD) or of != (corrected, nesterov):
+        own = proof.place == place and ("nesterov" in proof.theorem.assumptions) == nesterov
+        if name.startswith(OF_SGD) or not own:
             continue
         for step in proof.steps:
             for fact in (*proof.facts(step), proof._facts[step.name]):
@@ -189,7 +208,7 @@ def excess(relation: Relation, values: dict[str, float]) -> float:
                                        ("telescoped", 3)])  # fmt: skip
 def test_every_pathwise_step_holds_on_runs(random_run, form, tau):
     first = 0 if form is None else 1
-    found = relations(form is not None)
+    found = relations("x" if form is None else "y")
     assert len(found) >= 15
     for seed in range(2):
         run = random_run(seed, tau, form, steps=8)
@@ -200,7 +219,7 @@ def test_every_pathwise_step_holds_on_runs(random_run, form, tau):
                     continue
                 if scope == "first" and first:  # k = 0, where y does not begin
                     continue
-                if tau != 1 and place.startswith(("error-feedback-at-x", "error-feedback:")):
+                if tau != 1 and place.startswith(("error-feedback-at-x", "error-feedback-weights", "error-feedback:")):
                     continue
                 if form == "telescoped" and "back_to_the_weights" in place:
                     continue
@@ -214,7 +233,7 @@ def test_every_pathwise_step_holds_on_runs(random_run, form, tau):
 
 @pytest.mark.parametrize("tau", [0, 2])
 def test_every_pathwise_step_holds_on_runs_with_nesterovs_direction(random_run, tau):
-    found = relations(False, nesterov=True)
+    found = relations("x", nesterov=True)
     assert sum("called" in str(relation) for _, _, relation in found) >= 12
     seen = 0
     for seed in range(2):
@@ -243,10 +262,26 @@ def test_what_the_oracle_says_of_the_momentum_is_seen_to_fail_with_nesterovs_dir
         assert max(excess(right, quantities(run, k)) for k in range(30)) <= ROUND_OFF
 
 
+@pytest.mark.parametrize("tau", [0, 2])
+def test_every_pathwise_step_with_weight_decay_holds_on_runs(decayed_run, tau):
+    found = relations("x decayed")
+    assert len(found) >= 25
+    for seed in range(4):
+        run = decayed_run(seed, tau, 8)
+        for k in range(len(run.U)):
+            values = quantities(run, k)
+            for place, scope, relation in found:
+                speaks = k or set(free_names(relation.left, relation.right)) <= set(values)
+                if scope == ("first" if k else "later") or not speaks:
+                    continue
+                at = values | ({"walk_norm": 0.0, "j": 0} if scope == "first" else {})
+                assert excess(relation, at) <= ROUND_OFF, f"{place}, seed {seed}, k={k}"
+
+
 @pytest.mark.mutation
 def test_a_wrong_step_is_seen_on_a_run(random_run):
     """Data of another delay, or a mutated constant, show: the evaluation is no formality."""
-    found = {place: relation for place, _, relation in relations(False)}
+    found = {place: relation for place, _, relation in relations("x")}
     fixed = axiom("fixed_delay").relation
     run = random_run(1, 3, steps=14)
     assert excess(fixed, quantities(run, 9)) <= ROUND_OFF

@@ -9,6 +9,7 @@ import sympy as sp
 
 from theory.checkers.flatten import Flattener
 from theory.quantity import Domain
+from theory.relation import Relation
 from theory.symbols import QUANTITIES
 
 Cases = Sequence[Mapping[sp.Symbol, sp.Expr]]
@@ -19,6 +20,28 @@ FRACTIONS = (sp.Rational(2, 5), sp.Rational(3, 7), sp.Rational(9, 11))
 def is_zero(expression: sp.Expr, cases: Cases = ({},)) -> bool:
     """Whether it is identically 0 in each case, as a rational function; cases must exhaust what the symbols can be."""
     return all(_zero(expression.xreplace(dict(case))) for case in cases)
+
+
+def adds_up(premises: Sequence[Relation], conclusion: Relation) -> bool:
+    """Whether the conclusion is the sum of the premises, after equalities for a single symbol are put in."""
+    values = {p.left: p.right for p in premises if p.sense == "==" and p.left.is_Symbol and not p.right.has(p.left)}
+    rest = [p for p in premises if values.get(p.left) != p.right]
+    if any(premise.sense not in ("==", conclusion.sense) for premise in rest):
+        return False
+    total = sp.Add(*(premise.difference for premise in rest)) - conclusion.difference
+    for _ in values:
+        total = total.xreplace(values)
+    return _zero(total.replace(_is_root, _split))
+
+
+def _is_root(expression: sp.Expr) -> bool:
+    return bool(expression.is_Pow and expression.exp.is_Rational and not expression.exp.is_Integer)
+
+
+def _split(root: sp.Expr) -> sp.Expr:
+    """The root of a quotient as the quotient of roots; what is below is positive wherever the quotient is defined."""
+    top, bottom = sp.fraction(sp.factor(sp.together(root.base)))
+    return top**root.exp * bottom ** (-root.exp) if bottom.is_nonnegative else root
 
 
 def _zero(expression: sp.Expr) -> bool:

@@ -10,13 +10,13 @@ from typing import Any
 from theory.axioms import Fact
 from theory.checkers.induction import decide
 from theory.checkers.outcome import Values, no_conclusion, verdict
-from theory.checkers.solver import HINTS, counterexample, load, proves
+from theory.checkers.solver import HINTS, counterexample, load, proves, rewrites
 from theory.errors import InputError
 from theory.ledger import Ledger, closure, ledger
 from theory.proof import Proof, Step
 from theory.relation import Relation
-from theory.rules import ProofError
-from theory.rules_over_steps import Induction
+from theory.rules import ProofError, Rewritten
+from theory.rules_over_steps import Everywhere, Induction
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def _check_step(proof: Proof, step: Step) -> StepResult:
             used.setdefault(fact.axiom, []).append(fact.key)
     reason, sharper, dropped = "", dict.fromkeys(step.mutants), dict.fromkeys(f.key for f in facts)
     try:
-        if isinstance(step.rule, Induction):
+        if isinstance(step.rule, (Everywhere, Induction)):
             reason, sharper, dropped = decide(step, facts)
         else:
             hypotheses = [(fact, step.rule.apply(fact.relation)) for fact in facts]
@@ -103,7 +103,8 @@ def _decide(
         fact.key: counterexample([r for f, r in hypotheses if f is not fact], step.conclusion, hints)
         for fact, _ in hypotheses
     }
-    if not all(proves([r.subs(c) for r in relations], step.conclusion.subs(c)) for c in step.cases):
+    follows = rewrites if isinstance(step.rule, Rewritten) else proves
+    if not all(follows([r.subs(c) for r in relations], step.conclusion.subs(c)) for c in step.cases):
         return no_conclusion(counterexample(relations, step.conclusion)), sharper, dropped
     return verdict(sharper, dropped), sharper, dropped
 

@@ -1,7 +1,8 @@
-"""From sympy to rational functions: powers with symbolic exponents, roots and minima become symbols of their own.
+"""From sympy to rational functions: powers with symbolic exponents, roots, minima and sums become symbols of their own.
 
 (1-alpha)^{2k+1} becomes (1-alpha) p^2 with p for (1-alpha)^k; sqrt(x) becomes s with s >= 0, s^2 = x; min(x, y)
-becomes n with n <= x, n <= y and n = x or n = y. One expression gives one symbol, everywhere in one `Flattener`.
+becomes n with n <= x, n <= y and n = x or n = y; a `GeometricSum` becomes a number of which nothing is known. One
+expression gives one symbol, everywhere in one `Flattener`.
 """
 
 from __future__ import annotations
@@ -12,20 +13,22 @@ from dataclasses import dataclass, field
 import sympy as sp
 
 from theory.errors import InputError
+from theory.functions import GeometricSum
 
 
 @dataclass
 class Flattener:
-    """Keeps the symbols that stand for powers, roots and minima.
+    """Keeps the symbols that stand for powers, roots, minima and sums.
 
     positive: tells which expressions are;
-    powers: (base, exponent) -> symbol; roots: base -> symbol; minima: arguments -> symbol.
+    powers: (base, exponent) -> symbol; roots: base -> symbol; minima, sums: arguments -> symbol.
     """
 
     positive: Callable[[sp.Expr], bool] = lambda base: bool(base.is_positive)
     powers: dict[tuple[sp.Expr, sp.Expr], sp.Symbol] = field(default_factory=dict)
     roots: dict[sp.Expr, sp.Symbol] = field(default_factory=dict)
     minima: dict[frozenset[sp.Expr], sp.Symbol] = field(default_factory=dict)
+    sums: dict[tuple[sp.Expr, ...], sp.Symbol] = field(default_factory=dict)
 
     def __call__(self, expression: sp.Expr) -> sp.Expr:
         """The expression as a rational function of symbols. Raises InputError for functions it does not know."""
@@ -37,6 +40,8 @@ class Flattener:
         if isinstance(e, sp.Min):
             key = frozenset(self(argument) for argument in e.args)
             return self.minima.setdefault(key, sp.Dummy(f"min{len(self.minima)}", real=True))
+        if isinstance(e, GeometricSum):
+            return self.sums.setdefault(tuple(map(sp.expand, e.args)), sp.Dummy(f"sum{len(self.sums)}", real=True))
         if e.is_Pow:
             return self._power(self(e.base), e.exp)
         raise InputError(f"expression {e}: {type(e).__name__} is not allowed in a step that a solver checks")
@@ -45,8 +50,10 @@ class Flattener:
         if exponent.is_Integer:
             return base**exponent
         if exponent.is_Rational:
+            if exponent.q == 4:  # the root of the root
+                return self._power(self._power(base, sp.Rational(1, 2)), 2 * exponent)
             if exponent.q != 2:
-                raise InputError(f"expression {base}**{exponent}: of roots only the square root is allowed")
+                raise InputError(f"expression {base}**{exponent}: of roots only square roots are allowed")
             if base not in self.roots:
                 sign = {"positive": True} if self.positive(base) else {"nonnegative": True}
                 self.roots[base] = sp.Dummy(f"root{len(self.roots)}", **sign)

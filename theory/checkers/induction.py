@@ -1,7 +1,7 @@
-"""Checks a step by induction: the first index, one index to the next, and counterexamples by unrolling.
+"""Checks a step about all indices: the first one, the later ones (by induction, or as they are), and counterexamples.
 
 A mutant or a missing premise is refuted by a sequence: values at the indices first, ..., n that obey every premise at
-every index and break the conclusion at n.
+every index and break the conclusion at n. Where nothing is handed on, one index suffices.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from theory.axioms import Fact
 from theory.checkers.hints import HINTS
 from theory.checkers.outcome import Values, no_conclusion, verdict
 from theory.checkers.solver import counterexample, proves
-from theory.relation import Relation
+from theory.relation import Relation, le
 from theory.rules import ProofError
-from theory.rules_over_steps import Induction
+from theory.rules_over_steps import COUNTED, Everywhere, Induction
 from theory.symbols import symbols
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ def decide(
 ) -> tuple[str, dict[str, Values | None], dict[str, Values | None]]:
     """Why the step is refused ("" if it is not), the mutants' and the premises' counterexamples."""
     rule = step.rule
+    if isinstance(rule, Everywhere):
+        return _everywhere(step, facts, rule.first)
     assert isinstance(rule, Induction)
     rule.check([fact.relation for fact in facts], step.conclusion)
     unknown = set(rule.base) - {fact.key for fact in facts}
@@ -41,6 +43,27 @@ def decide(
     dropped = {f.key: unrolled(rule, [g for g in facts if g is not f], step.conclusion) for f in facts}
     if not _base(rule, facts, step.conclusion) or not _handed_on(rule, facts, step.conclusion):
         return no_conclusion(unrolled(rule, facts, step.conclusion)), sharper, dropped
+    return verdict(sharper, dropped), sharper, dropped
+
+
+def _everywhere(
+    step: Step, facts: Sequence[Fact], first: int
+) -> tuple[str, dict[str, Values | None], dict[str, Values | None]]:
+    (k,) = symbols("k")
+    start, on = {k: sp.Integer(first)}, {k: COUNTED + first + 1}
+
+    def known(of: Sequence[Fact], later: bool) -> list[Relation]:
+        return [f.relation for f in of if f.scope == "every" or (f.scope == "later") == later]
+
+    def broken(of: Sequence[Fact], conclusion: Relation) -> Values | None:
+        at_first = counterexample([r.subs(start) for r in known(of, False)], conclusion.subs(start))
+        return at_first or counterexample([*known(of, True), le(sp.Integer(first + 1), k)], conclusion)
+
+    sharper = {what: broken(facts, mutant) for what, mutant in step.mutants.items()}
+    dropped = {f.key: broken([g for g in facts if g is not f], step.conclusion) for f in facts}
+    for at, later in ((start, False), (on, True)):
+        if not proves([r.subs(at) for r in known(facts, later)], step.conclusion.subs(at)):
+            return no_conclusion(broken(facts, step.conclusion)), sharper, dropped
     return verdict(sharper, dropped), sharper, dropped
 
 

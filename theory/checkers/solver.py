@@ -15,6 +15,7 @@ from typing import Any
 
 import sympy as sp
 
+from theory.checkers.algebra import adds_up
 from theory.checkers.exact import domain_of, refutes
 from theory.checkers.flatten import Flattener
 from theory.checkers.hints import HINTS
@@ -107,7 +108,7 @@ class Question:
 
     def atoms(self, roots: bool = True) -> list[Any]:
         """What is known of the symbols that stand for powers, roots (unless left out) and minima."""
-        z3, found = self.z3, []
+        z3, found = self.z3, self.longer_sums()
         for (base, _), symbol in list(self.flatten.powers.items()):
             p, b = self.symbol(symbol), self.real(sp.expand(base))
             found.append(z3.Implies(z3.And(b >= 0, b <= 1), p <= 1))
@@ -121,18 +122,34 @@ class Question:
             found += [n <= v for v in values] + [z3.Or(*(n == v for v in values))]
         return found
 
+    def longer_sums(self) -> list[Any]:
+        """sum_{j<n} p^{n-1-j} q^j = p sum_{j<n-1} p^{n-2-j} q^j + q^{n-1}, where both sums occur."""
+        sums, found = self.flatten.sums, []
+        for (p, q, n), symbol in list(sums.items()):
+            shorter = sums.get((p, q, sp.expand(n - 1)))
+            if shorter is not None:
+                difference = sp.together(self.flatten(symbol - p * shorter - q ** (n - 1)))
+                if sp.fraction(difference)[1] == 1:
+                    found.append(self.real(sp.expand(difference)) == 0)
+        return found
+
     def proves(self, conclusion: Relation) -> bool:
         """Whether premises and the negated conclusion contradict each other. A timeout is no proof."""
-        wanted = self.z3.Not(self.relation(conclusion))
+        wanted = self.z3.Not(self.defined(conclusion))
+        if self.solve(wanted) == self.z3.unsat:
+            return True
+        more = self.bernoulli()
+        return bool(more) and bool(self.solve(self.z3.And(wanted, *more)) == self.z3.unsat)
+
+    def defined(self, conclusion: Relation) -> Any:
+        """The conclusion as a formula; strict: refuse (InputError) roots of what may be negative, in it or a fact."""
+        wanted = self.relation(conclusion)
         for base in list(self.flatten.roots):
             top, bottom = sp.fraction(sp.together(base))
             negative = self.real(sp.expand(top)) * self.real(sp.expand(bottom)) < 0
             if self.strict and self.solve(negative, roots=False) != self.z3.unsat:
                 raise InputError(f"relation {conclusion}: {base} is not seen to be >= 0; it has no root")
-        if self.solve(wanted) == self.z3.unsat:
-            return True
-        more = self.bernoulli()
-        return bool(more) and bool(self.solve(self.z3.And(wanted, *more)) == self.z3.unsat)
+        return wanted
 
     def bernoulli(self) -> list[Any]:
         """b^n >= 1 - n (1 - b) for the powers of natural n, b in [0, 1]; asked for only where a proof needs it."""
@@ -184,6 +201,12 @@ def proves(premises: Sequence[Relation], conclusion: Relation, timeout: float = 
     return Question(premises, timeout, strict=True).proves(conclusion)
 
 
+def rewrites(premises: Sequence[Relation], conclusion: Relation, timeout: float = TIMEOUT) -> bool:
+    """Whether the premises add up to the conclusion exactly, and all of them are defined."""
+    Question(premises, timeout, strict=True).defined(conclusion)
+    return adds_up(premises, conclusion)
+
+
 def counterexample(
     premises: Sequence[Relation],
     conclusion: Relation,
@@ -192,12 +215,14 @@ def counterexample(
 ) -> dict[str, str] | None:
     """Values, name -> fraction, at which every premise holds and the conclusion does not; None if none was found.
 
-    hints: tried in their order; in a list the one that served is put first, as it may serve again.
+    Hints that fix most of the symbols come first; in a list the one that served is put before all, to serve again.
     """
     everything = (*premises, conclusion)
     free = sorted(set().union(*(r.difference.free_symbols for r in everything)), key=lambda s: s.name)
     tried: list[dict[sp.Symbol, Any]] = []
-    for place, hint in enumerate(hints):
+    names = {s.name for s in free}
+    served = hints[:1] if isinstance(hints, list) else ()
+    for hint in [*served, *sorted(hints, key=lambda hint: -len(names & set(hint)))]:
         given = {s: sp.sympify(hint[s.name]) for s in free if s.name in hint}
         if given in tried:
             continue
@@ -215,6 +240,6 @@ def counterexample(
         values = {s: given.get(s, found.get(s, sp.Integer(1))) for s in free}
         if refutes(values, premises, conclusion):
             if isinstance(hints, list):
-                hints.insert(0, hints.pop(place))
+                hints.insert(0, hints.pop(hints.index(hint)))
             return {s.name.removeprefix("vector_"): str(value) for s, value in values.items()}
     return None

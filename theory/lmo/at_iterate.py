@@ -12,7 +12,8 @@ So the factor 2 before tau in Theorem 1 is not needed: this bound is below Theor
     K > tau + 1/2 + 2 (1-a)/a + 2 rho sigma sqrt(a/(2-a))/(L eta),
 and the shifted metric is no weaker than the one at the iterate but for O(tau/K). The same step turns Theorem 1m's
 average at x_{(k-s)+} into one at x_k with the factor 1 + s/K, for every s.
-Tight as K -> oo: the periodic orbits of theory.tightness. Checked by tests/theory/tightness/test_at_iterate.py.
+Tight as K -> oo: the periodic orbits of theory.tightness. Machine-checked in `proofs/at_iterate`. Checked by
+tests/theory/tightness/test_at_iterate.py.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def smoothness_on_segment() -> Relation:
     return le(dual, L * t * step)
 
 
-@schema("calculus")
+@schema("calculus", place="undecayed")
 def objective_along_step() -> Relation:
     """f(z_{k+1}) - f(z_k) = <grad f(z_k), -eta d_k> + integral of what the gradient changes by."""
     return eq(f_next - f_now, -eta * _inner("grad", "direction") + symbols("segment_mean")[0])
@@ -136,7 +136,7 @@ define(
     "step",
     "the method: z_{k+1} = z_k - eta d_k",
     eq(vectors("step")[0], -eta * vectors("direction")[0]),
-    place="x",
+    place="x undecayed",
 )
 define("error", "e_k = m_{k+1} - grad f(z_k)", eq(vectors("error")[0], vectors("momentum")[0] - vectors("grad")[0]))
 define(

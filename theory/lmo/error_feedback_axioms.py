@@ -57,6 +57,12 @@ def momentum_of_the_first_gradient() -> Relation:
     return eq(before, (1 - alpha) * zero + alpha * (grad + sample))
 
 
+@schema("fixed-delay", FIRST, "y")
+def second_gradient_at_x_0() -> Relation:
+    """x_{(1-tau)+} = x_0, as tau >= 1."""
+    return eq(*vectors("grad_taken grad_zero"))
+
+
 @schema("delay-one")
 def delay_one() -> Relation:
     """tau = 1."""
@@ -96,6 +102,12 @@ _define(
     "return change",
     "change of the gradient from y_k to x_k",
     eq(vectors("return_change")[0], vectors("grad_at_x")[0] - vectors("grad")[0]),
+)
+_define(
+    "return before",
+    "change of the gradient from y_{k-1} to x_{(k-tau)+}",
+    eq(vectors("return_before")[0], vectors("grad_taken")[0] - vectors("grad_before")[0]),
+    "later",
 )
 _weighted, _weighted_before = symbols("delta_mean_weighted delta_mean_weighted_before")
 _define(

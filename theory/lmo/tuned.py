@@ -9,8 +9,8 @@ leading part is A/sqrt(a) + B sqrt(a), least at a* = A/B, value 2 sqrt(A B) = O(
 optimal to leading order; a* <= 1 is the condition) it is delayed-lmo-tuned-both. There the start is
 2 E0 B/(A K) = O(K^{-1/2}) and the delay (c tau/4) A^{3/2}/sqrt(B) = O(K^{-3/4}): relative to the value a* c tau/8,
 that is a* tau/4 for Theorem 1 (`theory.expansion` derives these orders).
-The first two have a machine-checked proof (`proofs/tuned`). Checked by tests/theory/test_tuned.py and
-test_lmo_variant_proofs.py.
+Machine-checked in `proofs/tuned`. Checked by tests/theory/test_tuned.py, test_lmo_variant_proofs.py and
+test_tuned_proof.py.
 """
 
 from __future__ import annotations

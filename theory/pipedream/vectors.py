@@ -97,7 +97,7 @@ INSTANCES["means in the window"] = (
     },
 )
 
-_define("sgd move", "the method: x_{k+1} = x_k - gamma G_k", eq(_move, -gamma * _update))
+_define("sgd move", "the method: x_{k+1} = x_k - gamma G_k", eq(_move, -gamma * _update), place="x undecayed")
 _define("sgd change", "difference of the gradients at x_k and z_k", eq(_change, _grad - _taken))
 _define("block apart", "block s of z_k lacks the updates in its window", eq(_apart, gamma * _window))
 _define("window", "j updates are j - 1 updates and one", eq(_window, _window_before + _block_update), "later")
@@ -112,21 +112,17 @@ _define("first gap", "Delta0 = E f(x_0) - f_*", eq(symbols("Delta0")[0], _first 
 INSTANCES["the largest update"] = ("every", {"E_update_square": "update_most"})
 INSTANCES["one block"] = ("every", {"block_apart_square": "apart_square", "block_window_squares": "window_squares"})
 INSTANCE_OF["one block"] = "delayed-gd"  # where the whole model is as old as a block of it
-INSTANCES["after the last step"] = ("every", {"excess": "excess_last", "k": "K"})
+INSTANCES["after the last step"] = ("every", {"excess_next": "excess_last", "k": "K - 1"})
 CONSTANT += [
     name
     for name in "gamma S G B mu delta_max theta sigma_b M block_age aged_variance age_max update_most".split()
     if name not in CONSTANT
 ]
 CONSTANT_OF_BLOCK += "block_delay block_variance block_aged_variance".split()
-_define("excess", "E f(x_k) - f_*", eq(symbols("excess")[0], symbols("E_f_next")[0] - symbols("f_star")[0]), "later")
-_define(
-    "excess before",
-    "E f(x_{k-1}) - f_*",
-    eq(symbols("excess_before")[0], symbols("E_f_now")[0] - symbols("f_star")[0]),
-    "later",
-)
-_define("first excess", "E f(x_0) - f_*", eq(symbols("excess")[0], symbols("Delta0")[0]), "first")
+_excess, _excess_next, _now, _next = symbols("excess_now excess_next E_f_now E_f_next")
+_define("excess", "E f(x_k) - f_*", eq(_excess, _now - _floor))
+_define("excess after the step", "E f(x_{k+1}) - f_*", eq(_excess_next, _next - _floor))
+_define("first excess", "E f(x_0) - f_*", eq(_excess, symbols("Delta0")[0]), "first")
 INSTANCES["one update less"] = ("later", {"E_block_window_norm": "E_block_window_norm_before", "j": "j_before"})
 _define("one less", "without the last", eq(symbols("j_before")[0], symbols("j")[0] - 1), "later")
 _define("equal split", "theta = 1", eq(symbols("theta")[0], 1 + 0 * S))

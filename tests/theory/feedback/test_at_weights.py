@@ -43,13 +43,21 @@ def test_against_theorem_2_at_x():
         for dbar in (0.0, 0.1, 0.5, 0.999, 1.0, 1.5, 2.0):
             values = dict(L=1, eta=1, alpha=a, sigma=1, rho=1, K=100, Delta0=1, E0=1, dbar=dbar)
             gap = at_x.evaluate(**values) - BOUND.evaluate(**values)
-            if a >= 0.5 or dbar >= 1:
-                assert gap > 0
-            stated = dbar + 1 - (1 - a) * min(2, dbar / a)
-            assert gap == pytest.approx(stated, abs=1e-9)
+            assert gap == pytest.approx(1 + a * dbar, rel=1e-9)
 
 
 def test_terms():
     L, eta, alpha, dbar = symbols("L eta alpha dbar")
     assert BOUND.terms["delay"] == L * eta * dbar
     assert BOUND.terms["return"].subs(alpha, 1) == 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_distances_of_the_proof(random_run, seed):
+    """The gradient of age i >= 1 was taken at most eta (i + delta_{k-i}) away from x_{k-1}."""
+    run = random_run(seed, 1, "extrapolate")
+    delta = [0.0] + [float(np.abs(run.virtual(j) - run.x[j - 1]).max()) / run.eta for j in range(1, len(run.U))]
+    for k in range(2, len(run.U)):
+        for i in range(1, k):
+            apart = float(np.abs(run.x[k - 1] - run.x[k - 1 - i]).max())
+            assert apart <= run.eta * (i + delta[k - i]) * (1 + 1e-12)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import sympy as sp
 
 from theory import get_bound
+from theory.checkers.check import check_step
 from theory.lmo.at_iterate import BOUND
 from theory.lmo.parts import E0, Delta0, K, L, alpha, eta, rho, sigma, tau
+from theory.lmo.proofs import delayed, error_feedback_weights, shifted, tuned
+from theory.lmo.proofs.at_iterate import PROOF
+from theory.proof import Proof, ProofError, RunOn, le, symbols, with_terms
 
 
 def test_it_is_theorem_1s_on_a_longer_run():
@@ -31,6 +37,37 @@ def test_below_theorem_1_from_the_stated_length_on():
     length = (tau + sp.Rational(1, 2) + 2 * (1 - alpha) / alpha + noise).subs(values)
     gap = (get_bound("delayed-lmo").expression - BOUND.expression).subs(values)
     assert gap.subs(K, sp.ceiling(length)) > 0 > gap.subs(K, sp.floor(length) - 1)
+
+
+@pytest.mark.mutation
+def test_a_run_is_continued_for_a_theorem_only():
+    """Not for a step, a theorem at y, a step size that depends on K, another left side, a number of the run's end."""
+    pytest.importorskip("z3", reason="the extra proofs is not installed")
+    step, end = PROOF.steps
+
+    def refused(premise, match):
+        with pytest.raises(ProofError, match=match):
+            Proof(BOUND, (*shifted.PROOF.steps[:-1], replace(step, premises=(premise,)), end), PROOF.left)
+
+    refused("average in expectation", "a run is continued for one theorem at x, as a whole")
+    refused(tuned.SHIFTED, "delayed-lmo-shifted-tuned rests on tuned-step, of which longer runs know nothing")
+    refused(error_feedback_weights.PROOF, "error-feedback-weights is about y, the theorem about x")
+    with pytest.raises(ProofError, match="is not E_mean_taken_norm <="):
+        RunOn().apply(delayed.PROOF.conclusion)
+    taken, last = symbols("E_mean_taken_norm E_f_last")
+    with pytest.raises(ProofError, match="nothing says what E_f_last is on a longer run"):
+        RunOn().apply(le(taken, last / K))
+
+
+@pytest.mark.mutation
+@pytest.mark.parametrize("name", ["step", "delay", "noise"])
+def test_the_longer_run_is_paid_for(name):
+    """Without the factor 1 + tau/K of any term the step has a counterexample."""
+    pytest.importorskip("z3", reason="the extra proofs is not installed")
+    step = PROOF.steps[0]
+    terms = {n: t / (1 + tau / K) if n == name else t for n, t in step.conclusion.terms}
+    wrong = replace(step, conclusion=with_terms(step.conclusion.left, **terms))
+    assert "does not follow; counterexample" in check_step(PROOF, wrong).reason
 
 
 @pytest.mark.parametrize("delay", [0, 1, 2, 4])

@@ -40,7 +40,9 @@ BIAS, ERROR = "bias of the delay", "error of the momentum"
 RENAMED = {delay.PROOF: BIAS, momentum_error.PROOF: ERROR}
 
 
-def longer(steps: Sequence[Step], names: Mapping[str, str] | None = None) -> tuple[Step, ...]:
+def longer(
+    steps: Sequence[Step], names: Mapping[str, str] | None = None, longest: sp.Expr = longest
+) -> tuple[Step, ...]:
     """Steps of a proof with the longest step in place of eta, lemmas cited by name in place of their proofs."""
 
     def side(expression: sp.Expr) -> sp.Expr:

@@ -11,7 +11,7 @@ from theory.pipedream.proofs import blocks, descent
 from theory.pipedream.proofs.common import SQUARES, condition
 from theory.proof import Induction, Instance, Proof, Step, axiom, definition, le, statement, symbols, with_terms
 
-excess, before, last, k, most, E_apart = symbols("excess excess_before excess_last k update_most E_apart_square")
+now, after, last, k, most, E_apart = symbols("excess_now excess_next excess_last k update_most E_apart_square")
 Q = 1 - mu * gamma / S
 STEP = S * L * gamma * G**2 / (2 * mu)
 
@@ -34,10 +34,9 @@ ANY_DELAY = (
 
 def _proof(theorem: Bound, windows: tuple[Step, ...], apart: str | Proof, window: Expr, kept: bool) -> Proof:
     """From E||x_k - z_k||^2 <= gamma^2 G^2 window at every step; kept: whether the sum of Q^k is kept or taken as 1."""
-    so_far, in_all = (1 - Q**k, 1 - Q**K) if kept else (Integer(1), Integer(1))
+    one, so_far, in_all = (1 - Q, 1 - Q ** (k + 1), 1 - Q**K) if kept else (Integer(1), Integer(1), Integer(1))
     stale = L**2 * gamma**2 * window * G**2 / (2 * mu)
     rate = mu * gamma / S
-    first = definition("first excess")
     steps = (
         Step(
             "contraction",
@@ -47,15 +46,20 @@ def _proof(theorem: Bound, windows: tuple[Step, ...], apart: str | Proof, window
                 apart,
                 axiom("block_of_the_update"),
                 definition("excess"),
-                definition("excess before"),
+                definition("excess after the step"),
             ),
-            with_terms(excess, contracted=Q * before, step=rate * STEP, delay=rate * stale),
+            with_terms(after, contracted=Q * now, step=rate * STEP, delay=rate * stale),
+        ),
+        Step(
+            "first contraction",
+            (definition("first excess"), "contraction", *(() if kept else (condition(theorem),))),
+            with_terms(after, initial=Q * Delta0, step=one * STEP, delay=one * stale),
         ),
         Step(
             "unrolled",
-            (first, "contraction", condition(theorem)),
-            with_terms(excess, initial=Q**k * Delta0, step=so_far * STEP, delay=so_far * stale),
-            Induction({"excess_before": "excess"}, (first.key,), axioms=("block-sgd",)),
+            ("first contraction", "contraction", condition(theorem)),
+            with_terms(after, initial=Q ** (k + 1) * Delta0, step=so_far * STEP, delay=so_far * stale),
+            Induction({"excess_now": "excess_next"}, ("first contraction",), axioms=("block-sgd",)),
         ),
         Step(
             "after the last step",
