@@ -23,6 +23,7 @@ from theory.rules import Direct, Expected, InnerWith, Instance, Integrated, Norm
 from theory.rules_over_steps import ROUNDS, RUNS, Averaged, Induction, from_one, split, split_sum
 from theory.sum_rules import Summed
 from theory.symbols import symbols
+from theory.unfolding import Unfolded
 from theory.vectors import INSTANCE_OF, INSTANCE_PLACE
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 Cases = tuple[Mapping[sp.Symbol, sp.Expr], ...]
 RULES = (
     *(Direct, NormOf, InnerWith, SquareOf, Integrated, Expected, Instance, Induction, Averaged, Summed),
-    *(OverReplicas, Totalled),
+    *(OverReplicas, Totalled, Unfolded),
 )
 
 
@@ -98,10 +99,12 @@ def check_rule(proof: Proof, step: Step) -> None:
     if type(rule) not in RULES:
         raise ProofError(f"{where}: {type(rule).__name__} is no rule")
     own = next(f.default for f in fields(rule) if f.name == "axioms")
-    if isinstance(rule, (Averaged, Induction, Integrated, Summed, OverReplicas)):
+    if isinstance(rule, (Averaged, Induction, Integrated, Summed, OverReplicas, Unfolded)):
         rule.check_names()
     if not isinstance(rule, (Averaged, Induction)) and rule.axioms != own:
         raise ProofError(f"{where}: its rule rests on {own}, not on {rule.axioms}")
+    if isinstance(rule, Unfolded) and rule.place not in ("", proof.place):
+        raise ProofError(f"{where}: {rule.name} is a definition at {rule.place}, the theorem is about {proof.place}")
     if isinstance(rule, Instance):
         needed = INSTANCE_OF.get(rule.name)
         if needed is not None and needed not in proof.theorem.assumptions:

@@ -119,6 +119,12 @@ def split_since() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
     return {since: sp.Integer(0)}, {since: COUNTED + 1}
 
 
+def split_delay() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
+    """All delays in two cases: none, and one or more."""
+    tau = symbols("tau")[0]
+    return {tau: sp.Integer(0)}, {tau: COUNTED + 1}
+
+
 def split_round() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
     """All walks of j steps in two cases: j < H, and j >= H."""
     j, H = symbols("j H")
@@ -126,7 +132,7 @@ def split_round() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
 
 
 RUNS = (split_all(), split_run())  # all steps, all runs; theory.genuine says where the others are allowed
-ROUNDS = (split_since(), split_round())  # the same for steps and walks between two averages
+ROUNDS = (split_since(), split_round(), split_delay())  # the same for steps and walks between two averages, for delays
 
 
 # a constant step size is part of the method "sgd" in its three forms, and an assumption of its own elsewhere

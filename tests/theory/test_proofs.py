@@ -47,7 +47,7 @@ def test_every_step_is_proved(results, name):
 
 #: Proved in the docstring and held against runs (tests/theory/test_*_runs.py, test_star_convex.py), not yet as a value.
 IN_WORDS = {"star-convex"}
-IN_WORDS |= {"star-convex-finite", "delayed-lmo-tuned-both", "delayed-gd-two-sided", "delayed-lmo-iterate"}
+IN_WORDS |= {"star-convex-finite", "delayed-lmo-tuned-both", "delayed-lmo-iterate"}
 IN_WORDS |= {"error-feedback-weights"}
 IN_WORDS |= {name for name in BOUNDS if name.endswith("-median") or "nesterov" in name}
 

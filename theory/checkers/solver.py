@@ -17,10 +17,11 @@ import sympy as sp
 
 from theory.checkers.flatten import Flattener
 from theory.checkers.hints import HINTS
+from theory.checkers.linear import implies_positive
+from theory.checkers.refutation import domain_of, refutes
 from theory.errors import InputError
-from theory.quantity import REAL, Domain
+from theory.quantity import Domain
 from theory.relation import Relation
-from theory.symbols import QUANTITIES
 
 TIMEOUT = 20.0  # seconds per question; the longest takes about one, the rest is for a busy machine
 
@@ -36,16 +37,6 @@ def load() -> Any:
     return z3
 
 
-def domain_of(symbol: sp.Symbol) -> Domain:
-    """The domain of a symbol: of the quantity of its name (NAME@3 is NAME at another step), else its assumptions."""
-    name = symbol.name.partition("@")[0]
-    if name in QUANTITIES and not isinstance(symbol, sp.Dummy):
-        return QUANTITIES[name].domain
-    if symbol.is_nonnegative:
-        return Domain(low=0.0, open_low=bool(symbol.is_positive), integer=bool(symbol.is_integer))
-    return REAL
-
-
 class Question:
     """One set of premises in z3's terms; asks for conclusions.
 
@@ -59,8 +50,12 @@ class Question:
         self.flatten = Flattener(_positive)
         self.symbols: dict[sp.Symbol, Any] = {}
         self.facts: list[Any] = []
+        self.known: list[tuple[sp.Expr, str]] = []
         for premise in premises:
             self.facts.append(self.relation(premise))
+            top, bottom = sp.fraction(sp.together(self.flatten(premise.difference)))
+            if strict:  # every denominator is positive
+                self.known.append((-top if bottom.is_negative else top, premise.sense))
 
     def relation(self, relation: Relation) -> Any:
         """A relation as a z3 formula."""
@@ -78,12 +73,16 @@ class Question:
         return value <= 0 if relation.sense == "<=" else value == 0
 
     def _implies_positive(self, expression: sp.Expr) -> bool:
-        """Whether the premises so far make it positive: with products as unknowns of their own, else in full."""
-        negative, simple = self.real(sp.expand(expression)) <= 0, self.z3.SimpleSolver()
-        simple.set("timeout", int(1000 * self.timeout))
-        simple.set("arith.nl", False)
-        simple.add(negative, *self.atoms(), *self.facts)
-        return simple.check() == self.z3.unsat or bool(self.solve(negative) == self.z3.unsat)
+        """Whether the premises so far make it positive."""
+        known = [*self.known, *((t - n * b, "<=") for n, t, b in self.above())]
+        if implies_positive(self.z3, known, expression, self.timeout):
+            return True
+        return bool(self.solve(self.real(sp.expand(expression)) <= 0) == self.z3.unsat)
+
+    def above(self) -> list[tuple[sp.Symbol, sp.Expr, sp.Expr]]:
+        """Maxima n with their arguments t/b, b positive: n b >= t."""
+        parts = [(n, sp.fraction(sp.together(a))) for kept, n in self.flatten.maxima.items() for a in kept]
+        return [(n, t, b) for n, (t, b) in parts if _positive(b)]
 
     def real(self, expression: sp.Expr) -> Any:
         """A polynomial as a z3 term."""
@@ -97,7 +96,16 @@ class Question:
             return self.z3.Sum(terms)
         if e.is_Mul:
             return self.z3.Product(terms)
+        if not (e.is_Pow and e.exp.is_Integer and e.exp > 0):
+            raise InputError(f"expression {e}: is not allowed in a polynomial that a solver checks")
         return self.z3.Product([self.real(e.base)] * int(e.exp))
+
+    def fraction(self, expression: sp.Expr) -> tuple[Any, Any]:
+        """A rational function as two z3 terms, the lower one positive; InputError where that is not seen."""
+        top, bottom = sp.fraction(sp.together(expression))
+        if not _positive(bottom):
+            raise InputError(f"expression {expression}: {bottom} is not seen to be positive; nothing divides by it")
+        return self.real(sp.expand(top)), self.real(sp.expand(bottom))
 
     def symbol(self, symbol: sp.Symbol) -> Any:
         """A z3 real for a symbol, with its domain as a fact."""
@@ -116,19 +124,20 @@ class Question:
             self.facts.append(value < bound if domain.open_high else value <= bound)
 
     def atoms(self, roots: bool = True) -> list[Any]:
-        """What is known of the symbols that stand for powers, roots (unless left out) and minima."""
+        """What is known of the symbols that stand for powers, roots (unless left out), minima, maxima."""
         z3, found = self.z3, []
         for (base, _), symbol in list(self.flatten.powers.items()):
-            p, b = self.symbol(symbol), self.real(sp.expand(base))
-            found.append(z3.Implies(z3.And(b >= 0, b <= 1), p <= 1))
-            found.append(z3.Implies(b >= 1, p >= 1))
+            p, (t, b) = self.symbol(symbol), self.fraction(base)
+            found.append(z3.Implies(z3.And(t >= 0, t <= b), p <= 1))
+            found.append(z3.Implies(t >= b, p >= 1))
         for base, symbol in list(self.flatten.roots.items()) if roots else []:
             top, bottom = sp.fraction(sp.together(base))
             r, t, b = self.symbol(symbol), self.real(sp.expand(top)), self.real(sp.expand(bottom))
             found += [r * r * b == t, b != 0]
-        for arguments, symbol in list(self.flatten.minima.items()):
-            n, values = self.symbol(symbol), [self.real(sp.expand(a)) for a in arguments]
-            found += [n <= v for v in values] + [z3.Or(*(n == v for v in values))]
+        for kept, sense in ((self.flatten.minima, -1), (self.flatten.maxima, 1)):
+            for arguments, symbol in list(kept.items()):
+                n, values = self.symbol(symbol), [self.fraction(argument) for argument in arguments]
+                found += [sense * (n * b - t) >= 0 for t, b in values] + [z3.Or(*(n * b == t for t, b in values))]
         return found
 
     def proves(self, conclusion: Relation) -> bool:
@@ -204,35 +213,3 @@ def counterexample(
         if refutes(values, premises, conclusion):
             return {s.name.removeprefix("vector_"): str(value) for s, value in values.items()}
     return None
-
-
-def refutes(
-    values: Mapping[sp.Symbol, sp.Expr], premises: Iterable[Relation], conclusion: Relation
-) -> bool:
-    """Exactly, without the solver: the values are admissible, every premise holds and the conclusion does not."""
-    for symbol, value in values.items():
-        if not _admits(domain_of(symbol), value):
-            return False
-    return all(_holds(premise, values) for premise in premises) and not _holds(conclusion, values)
-
-
-def _holds(relation: Relation, values: Mapping[sp.Symbol, sp.Expr]) -> bool:
-    difference = relation.difference.xreplace(dict(values))
-    if not difference.is_Rational:
-        difference = sp.simplify(difference)
-    if not difference.is_finite:
-        return False
-    return bool(difference <= 0) if relation.sense == "<=" else bool(difference == 0)
-
-
-def _admits(domain: Domain, value: sp.Expr) -> bool:
-    if domain.integer and not value.is_integer:
-        return False
-    low, high = sp.Rational(*_ratio(domain.low)), sp.Rational(*_ratio(domain.high))
-    above = domain.low == -float("inf") or (value > low if domain.open_low else value >= low)
-    below = domain.high == float("inf") or (value < high if domain.open_high else value <= high)
-    return bool(above) and bool(below)
-
-
-def _ratio(number: float) -> tuple[int, int]:
-    return (0, 1) if number in (float("inf"), -float("inf")) else Fraction(number).as_integer_ratio()
