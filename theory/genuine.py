@@ -26,14 +26,15 @@ from theory.run_on import OF_EVERY_STEP, RunOn
 from theory.splits import ROUNDS, RUNS, from_one, split, split_along, split_sum
 from theory.sum_rules import Summed
 from theory.symbols import symbols
+from theory.unfolding import Unfolded
 from theory.vectors import INSTANCE_OF, INSTANCE_PLACE
 
 if TYPE_CHECKING:
     from theory.proof import Proof, Step
 
 Cases = tuple[Mapping[sp.Symbol, sp.Expr], ...]
-_OF_A_STEP = (Direct, Rewritten, NormOf, InnerWith, SquareOf, Integrated, Expected, Instance, Summed, OverReplicas)
-RULES = (*_OF_A_STEP, Induction, Everywhere, Averaged, Totalled, RunOn)
+_OF_A_STEP = (Direct, Rewritten, Unfolded, NormOf, InnerWith, SquareOf, Integrated, Expected, Instance, Summed)
+RULES = (*_OF_A_STEP, Induction, Everywhere, Averaged, OverReplicas, Totalled, RunOn)
 
 
 def place_of(proof: Proof) -> str:
@@ -122,7 +123,7 @@ def check_rule(proof: Proof, step: Step) -> None:
     if type(rule) not in RULES:
         raise ProofError(f"{where}: {type(rule).__name__} is no rule")
     own = next(f.default for f in fields(rule) if f.name == "axioms")
-    if isinstance(rule, (Averaged, Induction, Integrated, Summed, OverReplicas)):
+    if isinstance(rule, (Averaged, Induction, Integrated, Summed, OverReplicas, Unfolded)):
         rule.check_names()
     if not isinstance(rule, (Averaged, Induction)) and rule.axioms != own:
         raise ProofError(f"{where}: its rule rests on {own}, not on {rule.axioms}")
@@ -132,6 +133,8 @@ def check_rule(proof: Proof, step: Step) -> None:
         raise ProofError(f"{where}: its rule rests on weight-decay, and the theorem is about {proof.place}")
     if isinstance(rule, RunOn):
         _check_run_on(step, where)
+    if isinstance(rule, Unfolded) and proof.place not in PLACES[rule.place]:
+        raise ProofError(f"{where}: {rule.name} is a definition at {rule.place}, the theorem is about {proof.place}")
     if isinstance(rule, Instance):
         needed = INSTANCE_OF.get(rule.name)
         if needed is not None and needed not in proof.theorem.assumptions:

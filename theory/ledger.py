@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from theory.assumptions import ASSUMPTIONS
+from theory.axioms import DEFINITIONS
 from theory.bound import Bound
 from theory.errors import InputError
 from theory.inequality import Inequality
 from theory.proof import Proof
+from theory.unfolding import Unfolded
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,8 @@ def ledger(proof: Proof) -> Ledger:
             for fact in facts:
                 if fact.kind == "condition":
                     conditions.setdefault(fact.key.removeprefix("condition "), []).append(place)
+            if isinstance(step.rule, Unfolded):
+                definitions[step.rule.name] = DEFINITIONS[step.rule.name][0]
             definitions |= {f.key.removeprefix("definition "): f.words for f in facts if f.kind == "definition"}
     assumed = {name: tuple(uses[name]) for name in ASSUMPTIONS if name in uses}
     rest = {name: tuple(places) for name, places in uses.items() if name not in ASSUMPTIONS}

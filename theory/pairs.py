@@ -57,6 +57,7 @@ REPLICAS: Mapping[str, str] = MappingProxyType(
 TOTALS: Mapping[str, str] = MappingProxyType(
     {f"E_{name}": f"total_{name}" for name in "grad_square replicas_mean_square replicas_apart_square".split()}
     | {f"E_{name}": f"total_{name}" for name in "taken_square apart_square update_excess window_excess".split()}
+    | {f"E_{name}": f"total_{name}" for name in "next_grad_square change_square".split()}
     | {name: f"total_{name}" for name in "since since_square length_square".split()}
 )
 #: (at a step, at the next, at the first, after the last of T steps).

@@ -5,6 +5,7 @@ from __future__ import annotations
 from theory.errors import InputError
 from theory.euclidean.proofs import delayed_gd
 from theory.euclidean.proofs import finite as delayed_gd_finite
+from theory.euclidean.proofs import two_sided as delayed_gd_two_sided
 from theory.lmo.proofs import (
     at_iterate,
     average,
@@ -108,6 +109,7 @@ PROOFS: dict[str, Proof] = {
         exact.SPLIT,
         delayed_gd.PROOF,
         delayed_gd_finite.PROOF,
+        delayed_gd_two_sided.PROOF,
         local_descent.PROOF,
         local_descent.AVERAGE,
         local_counted.PROOF,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from theory.excess_quantities import IN_EXCESS_PROOFS, RANDOM_EXCESS
 from theory.quantity import NATURAL, NONNEGATIVE, REAL, Quantity
 from theory.replica_quantities import IN_REPLICA_PROOFS, RANDOM_REPLICAS
+from theory.two_sided_quantities import IN_TWO_SIDED_PROOF, RANDOM_TWO_SIDED
 
 _SQUARE = "(f/x)^2"
 
@@ -161,6 +162,6 @@ BEFORE = [
         "walk_most_before", r"\frac{B}{S} (j-1 + \sqrt{(j-1) (S-1)})", "f/x", NONNEGATIVE, "what bounds that of w_{j-1}"
     ),
 ]
-RANDOM_SGD += [*RANDOM_REPLICAS, *RANDOM_EXCESS]
-IN_SGD_PROOFS = [*BEFORE, *RANDOM_SGD, *MEANS_SGD, *IN_REPLICA_PROOFS, *IN_EXCESS_PROOFS]
+RANDOM_SGD += [*RANDOM_REPLICAS, *RANDOM_EXCESS, *RANDOM_TWO_SIDED]
+IN_SGD_PROOFS = [*BEFORE, *RANDOM_SGD, *MEANS_SGD, *IN_REPLICA_PROOFS, *IN_EXCESS_PROOFS, *IN_TWO_SIDED_PROOF]
 BLOCKWISE = frozenset(q.name for q in (*RANDOM_SGD, *BEFORE) if q.name.startswith("block_"))

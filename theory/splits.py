@@ -75,6 +75,12 @@ def split_since() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
     return {since: sp.Integer(0)}, {since: COUNTED + 1}
 
 
+def split_delay() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
+    """All delays in two cases: none, and one or more."""
+    tau = symbols("tau")[0]
+    return {tau: sp.Integer(0)}, {tau: COUNTED + 1}
+
+
 def split_round() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
     """All walks of j steps in two cases: j < H, and j >= H."""
     j, H = symbols("j H")
@@ -83,4 +89,5 @@ def split_round() -> tuple[Mapping[sp.Symbol, sp.Expr], ...]:
 
 # what exhausts all steps, runs and references; theory.genuine says where the others are allowed
 RUNS = (split_all(), split_run(), split_reference(), split_between())
-ROUNDS = (split_since(), split_round())  # the same for steps and walks between two averages
+# the same for steps and walks between two averages, and for delays
+ROUNDS = (split_since(), split_round(), split_delay())

@@ -1,8 +1,8 @@
-"""From sympy to rational functions: powers with symbolic exponents, roots, minima and sums become symbols of their own.
+"""From sympy to rational functions: powers with symbolic exponents, roots, minima, maxima and sums become symbols.
 
 (1-alpha)^{2k+1} becomes (1-alpha) p^2 with p for (1-alpha)^k; sqrt(x) becomes s with s >= 0, s^2 = x; min(x, y)
-becomes n with n <= x, n <= y and n = x or n = y; a `GeometricSum` becomes a number of which nothing is known. One
-expression gives one symbol, everywhere in one `Flattener`.
+becomes n with n <= x, n <= y and n = x or n = y, max likewise; a `GeometricSum` becomes a number of which nothing is
+known. One expression gives one symbol, everywhere in one `Flattener`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from theory.functions import GeometricSum
 
 @dataclass
 class Flattener:
-    """Keeps the symbols that stand for powers, roots, minima and sums.
+    """Keeps the symbols that stand for powers, roots, minima, maxima and sums.
 
     positive: tells which expressions are;
-    powers: (base, exponent) -> symbol; roots: base -> symbol; minima, sums: arguments -> symbol.
+    powers: (base, exponent) -> symbol; roots: base -> symbol; minima, maxima, sums: arguments -> symbol.
     """
 
     positive: Callable[[sp.Expr], bool] = lambda base: bool(base.is_positive)
@@ -29,6 +29,7 @@ class Flattener:
     roots: dict[sp.Expr, sp.Symbol] = field(default_factory=dict)
     minima: dict[frozenset[sp.Expr], sp.Symbol] = field(default_factory=dict)
     sums: dict[tuple[sp.Expr, ...], sp.Symbol] = field(default_factory=dict)
+    maxima: dict[frozenset[sp.Expr], sp.Symbol] = field(default_factory=dict)
 
     def __call__(self, expression: sp.Expr) -> sp.Expr:
         """The expression as a rational function of symbols. Raises InputError for functions it does not know."""
@@ -37,9 +38,10 @@ class Flattener:
             return e
         if e.is_Add or e.is_Mul:
             return e.func(*(self(argument) for argument in e.args))
-        if isinstance(e, sp.Min):
+        if isinstance(e, (sp.Min, sp.Max)):
+            kept, name = (self.minima, "min") if isinstance(e, sp.Min) else (self.maxima, "max")
             key = frozenset(self(argument) for argument in e.args)
-            return self.minima.setdefault(key, sp.Dummy(f"min{len(self.minima)}", real=True))
+            return kept.setdefault(key, sp.Dummy(f"{name}{len(kept)}", real=True))
         if isinstance(e, GeometricSum):
             return self.sums.setdefault(tuple(map(sp.expand, e.args)), sp.Dummy(f"sum{len(self.sums)}", real=True))
         if e.is_Pow:

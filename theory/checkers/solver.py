@@ -19,6 +19,7 @@ from theory.checkers.algebra import adds_up
 from theory.checkers.exact import domain_of, refutes
 from theory.checkers.flatten import Flattener
 from theory.checkers.hints import HINTS
+from theory.checkers.linear import implies_positive
 from theory.errors import InputError
 from theory.quantity import Domain
 from theory.relation import Relation
@@ -50,8 +51,12 @@ class Question:
         self.flatten = Flattener(_positive)
         self.symbols: dict[sp.Symbol, Any] = {}
         self.facts: list[Any] = []
+        self.known: list[tuple[sp.Expr, str]] = []
         for premise in premises:
             self.facts.append(self.relation(premise))
+            top, bottom = sp.fraction(sp.together(self.flatten(premise.difference)))
+            if strict:  # every denominator is positive
+                self.known.append((-top if bottom.is_negative else top, premise.sense))
 
     def relation(self, relation: Relation) -> Any:
         """A relation as a z3 formula."""
@@ -69,12 +74,16 @@ class Question:
         return value <= 0 if relation.sense == "<=" else value == 0
 
     def _implies_positive(self, expression: sp.Expr) -> bool:
-        """Whether the premises so far make it positive: with products as unknowns of their own, else in full."""
-        negative, simple = self.real(sp.expand(expression)) <= 0, self.z3.SimpleSolver()
-        simple.set("timeout", int(1000 * self.timeout))
-        simple.set("arith.nl", False)
-        simple.add(negative, *self.atoms(), *self.facts)
-        return simple.check() == self.z3.unsat or bool(self.solve(negative) == self.z3.unsat)
+        """Whether the premises so far make it positive."""
+        known = [*self.known, *((t - n * b, "<=") for n, t, b in self.above())]
+        if implies_positive(self.z3, known, expression, self.timeout):
+            return True
+        return bool(self.solve(self.real(sp.expand(expression)) <= 0) == self.z3.unsat)
+
+    def above(self) -> list[tuple[sp.Symbol, sp.Expr, sp.Expr]]:
+        """Maxima n with their arguments t/b, b positive: n b >= t."""
+        parts = [(n, sp.fraction(sp.together(a))) for kept, n in self.flatten.maxima.items() for a in kept]
+        return [(n, t, b) for n, (t, b) in parts if _positive(b)]
 
     def real(self, expression: sp.Expr) -> Any:
         """A polynomial as a z3 term."""
@@ -88,7 +97,16 @@ class Question:
             return self.z3.Sum(terms)
         if e.is_Mul:
             return self.z3.Product(terms)
+        if not (e.is_Pow and e.exp.is_Integer and e.exp > 0):
+            raise InputError(f"expression {e}: is not allowed in a polynomial that a solver checks")
         return self.z3.Product([self.real(e.base)] * int(e.exp))
+
+    def fraction(self, expression: sp.Expr) -> tuple[Any, Any]:
+        """A rational function as two z3 terms, the lower one positive; InputError where that is not seen."""
+        top, bottom = sp.fraction(sp.together(expression))
+        if not _positive(bottom):
+            raise InputError(f"expression {expression}: {bottom} is not seen to be positive; nothing divides by it")
+        return self.real(sp.expand(top)), self.real(sp.expand(bottom))
 
     def symbol(self, symbol: sp.Symbol) -> Any:
         """A z3 real for a symbol, with its domain as a fact."""
@@ -107,19 +125,20 @@ class Question:
             self.facts.append(value < bound if domain.open_high else value <= bound)
 
     def atoms(self, roots: bool = True) -> list[Any]:
-        """What is known of the symbols that stand for powers, roots (unless left out) and minima."""
+        """What is known of the symbols that stand for powers, roots (unless left out), minima, maxima and sums."""
         z3, found = self.z3, self.longer_sums()
         for (base, _), symbol in list(self.flatten.powers.items()):
-            p, b = self.symbol(symbol), self.real(sp.expand(base))
-            found.append(z3.Implies(z3.And(b >= 0, b <= 1), p <= 1))
-            found.append(z3.Implies(b >= 1, p >= 1))
+            p, (t, b) = self.symbol(symbol), self.fraction(base)
+            found.append(z3.Implies(z3.And(t >= 0, t <= b), p <= 1))
+            found.append(z3.Implies(t >= b, p >= 1))
         for base, symbol in list(self.flatten.roots.items()) if roots else []:
             top, bottom = sp.fraction(sp.together(base))
             r, t, b = self.symbol(symbol), self.real(sp.expand(top)), self.real(sp.expand(bottom))
             found += [r * r * b == t, b != 0]
-        for arguments, symbol in list(self.flatten.minima.items()):
-            n, values = self.symbol(symbol), [self.real(sp.expand(a)) for a in arguments]
-            found += [n <= v for v in values] + [z3.Or(*(n == v for v in values))]
+        for kept, sense in ((self.flatten.minima, -1), (self.flatten.maxima, 1)):
+            for arguments, symbol in list(kept.items()):
+                n, values = self.symbol(symbol), [self.fraction(argument) for argument in arguments]
+                found += [sense * (n * b - t) >= 0 for t, b in values] + [z3.Or(*(n * b == t for t, b in values))]
         return found
 
     def longer_sums(self) -> list[Any]:
@@ -156,8 +175,8 @@ class Question:
         z3, found = self.z3, []
         for (base, exponent), symbol in list(self.flatten.powers.items()):
             if exponent.is_Symbol and exponent.is_integer and exponent.is_nonnegative:
-                p, b, n = self.symbol(symbol), self.real(sp.expand(base)), self.symbol(exponent)
-                found.append(z3.Implies(z3.And(b >= 0, b <= 1), p >= 1 - n * (1 - b)))
+                p, (t, b), n = self.symbol(symbol), self.fraction(base), self.symbol(exponent)
+                found.append(z3.Implies(z3.And(t >= 0, t <= b), p * b >= b - n * (b - t)))
         return found
 
     def solve(self, wanted: Any, roots: bool = True) -> Any:

@@ -85,4 +85,4 @@ def infimum_above() -> Relation:
     return ge(*_q("f_infimum f_star"))
 
 
-UNDER["overlap_of_the_excess"] = "delayed-gd"
+UNDER.update(overlap_of_the_excess="delayed-gd", gradient_by_the_infimum="euclidean")

@@ -17,7 +17,8 @@ k < K-1 and use f(x_{K-1}) - f_* >= ||g_{K-1}||^2/2. Each ||z_j||^2 keeps a fact
 condition, since no z_j is in more than tau windows: all squares may be replaced by the smallest. This s is the best one
 that is at least 1, for full windows.
 Without delay it is the exact rate of Abbaszadehpeivasti, de Klerk, Zamani 2022 (arXiv 2104.05468).
-Checked by tests/theory/test_delayed_gd_two_sided.py against every certified worst case.
+Checked by tests/theory/test_delayed_gd_two_sided.py against every certified worst case, its proof by
+tests/theory/test_delayed_gd_proofs.py.
 """
 
 from __future__ import annotations
@@ -35,13 +36,12 @@ h = L * gamma
 s = Max(1, h * (1 + tau))
 # (2 s - h)/(s - h); s/(s - h) = 1/max(1 - h, tau/(1+tau)), and the 1/2 decides only for tau = 0, where WINDOWS is 0.
 BEND = 1 + 1 / Max(1 - h, tau / (1 + tau), Rational(1, 2))
+WEIGHT = Rational(1, 2) + (K - 1) * (h - s * h**2 / 4) - h**3 * BEND * WINDOWS / 4
 
 BOUND = Bound(
     name="delayed-gd-two-sided",
     title="Delayed gradient descent, two-sided: both inequalities of neighbours used",
-    terms={
-        "initial": L * Delta0 / (Rational(1, 2) + (K - 1) * (h - s * h**2 / 4) - h**3 * BEND * WINDOWS / 4),
-    },
+    terms={"initial": L * Delta0 / WEIGHT},
     metric=CLASSICAL.metric,
     unit=CLASSICAL.unit,
     assumptions=CLASSICAL.assumptions,

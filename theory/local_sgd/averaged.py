@@ -16,7 +16,7 @@ xbar_last: in expectation at most gamma^2 h^2 B^2; the average of h^2 over h < H
 an unfinished round less. Summed over the T steps, and T S^2/K <= 1: where S^2 does not divide K, the left
 counts whole steps only.
 Reference: Yu, Yang and Zhu 2019 (arXiv 1807.06629), Theorem 1, for the first. Checked by
-tests/theory/test_pipedream_runs.py and tests/theory/test_pipedream_bounds.py.
+tests/theory/test_delayed_sgd_runs.py, test_local_sgd_proofs.py and test_pipedream_bounds.py.
 """
 
 from __future__ import annotations

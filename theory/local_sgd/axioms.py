@@ -165,3 +165,4 @@ UNDER.update(
         ("replicas_are_known", "mean_of_the_samples", "samples_along_their_mean", "noise_along_the_known"), "local-sgd"
     )
 )
+UNDER["smoothness_at_a_replica"] = "euclidean"

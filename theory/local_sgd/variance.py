@@ -12,7 +12,7 @@ The noises have mean 0 given the past and mean_r E||n_r - nbar||^2 <= (1 - 1/S) 
 Minkowski. V_0 = 0, so V_h <= gamma^2 (1 - 1/S) sigma^2 sum_{i<h} (1 + gamma L)^{2i}, and the sum is
 at most h (1 + gamma L)^{2(H-2)} as h < H; the average of h is (H-1)/2, over an unfinished round less.
 That equal data makes the drift a matter of noise is known (Stich and Karimireddy 2020, arXiv 1909.05350, among others).
-Checked by tests/theory/test_pipedream_runs.py and tests/theory/test_pipedream_bounds.py.
+Checked by tests/theory/test_delayed_sgd_runs.py, test_local_sgd_proofs.py and test_pipedream_bounds.py.
 """
 
 from __future__ import annotations

@@ -130,6 +130,7 @@ def overlap(squares: str, each: str, longest: str) -> Relation:
 
 UNDER.update({" ".join(("overlap", *names)): assumption for names, assumption in OVERLAPS.items()})
 UNDER["last_steps"] = "block-delay"
+UNDER["smoothness_squared"] = "euclidean"  # of the dual norm it says something else
 UNDER["least_of_the_iterates"] = "delayed-gd"  # without noise a path is its own expectation
 
 

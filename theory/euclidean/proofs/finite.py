@@ -134,6 +134,13 @@ LENGTHS = (
         summed("length_square"),
     ),
 )
+RUN_LENGTHS = Step(
+    "lengths of the run",
+    ("lengths", axiom("up_to_the_last_iterate")),
+    eq(total_length, WINDOWS),
+    mutant=eq(total_length, WINDOWS * 19 / 20),
+    cases=split_run(),
+)
 END = (
     Step(
         "gap at an iterate",
@@ -195,13 +202,7 @@ STEPS = (
         ("fall", "gap at the last iterate", definition("first gap")),
         with_terms(least * (1 + h * (T * (2 - h) - h**2 * total_length)), gap=2 * L * Delta0),
     ),
-    Step(
-        "lengths of the run",
-        ("lengths", axiom("up_to_the_last_iterate")),
-        eq(total_length, WINDOWS),
-        mutant=eq(total_length, WINDOWS * 19 / 20),
-        cases=split_run(),
-    ),
+    RUN_LENGTHS,
     Step(
         "weight",
         ("lengths of the run", axiom("up_to_the_last_iterate"), definition("finite weight")),
