@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import sympy as sp
 from sympy.core.relational import Relational
 
-from theory.axioms import NOT_UNDER, PLACES, UNDER, Fact, axiom, condition, definition
+from theory.axioms import NOT_UNDER, PLACE_OF, PLACES, UNDER, Fact, axiom, condition, definition
 from theory.bound import Bound
 from theory.errors import InputError
 from theory.metrics import METRIC_UNDER, METRICS, TUNED
@@ -127,8 +127,9 @@ def check_rule(proof: Proof, step: Step) -> None:
         rule.check_names()
     if not isinstance(rule, (Averaged, Induction)) and rule.axioms != own:
         raise ProofError(f"{where}: its rule rests on {own}, not on {rule.axioms}")
-    if proof.place == "x decayed" and "constant-step" in rule.axioms:
-        raise ProofError(f"{where}: its rule rests on constant-step, which excludes weight decay")
+    undecayed = [name for name in rule.axioms if name == "constant-step" or PLACE_OF.get(name) == "x undecayed"]
+    if proof.place == "x decayed" and undecayed:
+        raise ProofError(f"{where}: its rule rests on {undecayed[0]}, which excludes weight decay")
     if proof.place != "x decayed" and "weight-decay" in rule.axioms:
         raise ProofError(f"{where}: its rule rests on weight-decay, and the theorem is about {proof.place}")
     if isinstance(rule, RunOn):

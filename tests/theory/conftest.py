@@ -141,14 +141,14 @@ def lmo_run() -> Callable[..., Run]:
 def decayed_run() -> Callable[..., Run]:
     """A random convex quadratic in 3 dimensions, noisy, with weight decay; start and minimiser in the ball eta/b."""
 
-    def make(seed: int, tau: int, steps: int) -> Run:
+    def make(seed: int, tau: int, steps: int, noise: float = 1.0) -> Run:
         rng = np.random.default_rng(seed)
         A = rng.standard_normal((3, 3))
         b, eta, H = float(rng.choice([0.1, 0.5, 1.0])), 0.2, A @ A.T
         star, x0 = rng.uniform(-eta / b, eta / b, (2, 3))
-        noise = rng.standard_normal((steps, 3))
+        samples = noise * rng.standard_normal((steps, 3))
         alpha = float(rng.choice([0.05, 0.3, 0.7, 1.0]))
-        return run_method(H, -H @ star, x0, rng.standard_normal(3), noise, eta, alpha, tau, b=b)
+        return run_method(H, -H @ star, x0, rng.standard_normal(3), samples, eta, alpha, tau, b=b)
 
     return make
 

@@ -279,6 +279,9 @@ def test_nothing_is_divided_by_what_may_be_zero_and_roots_have_to_exist():
         solver.proves([le(G, M)], le(G / (1 - alpha), M / (1 - alpha)))
     with pytest.raises(InputError, match="has no root"):
         solver.proves([le(G, M)], le(G, M + sp.sqrt(alpha - sp.Rational(1, 2))))
+    with pytest.raises(InputError, match="sigma is not seen to be positive"):  # under a root, too
+        sigma = symbols("sigma")[0]
+        solver.proves([le(G, M)], le(G, M * sp.sqrt(1 + L / sigma)))
     with pytest.raises(InputError, match="exponents are sums of natural numbers"):
         solver.proves([le(G, M)], le(G, M * (1 - alpha) ** (-k)))
 

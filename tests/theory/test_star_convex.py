@@ -71,6 +71,23 @@ def test_runs(tau):
             assert f[1] <= right + 1e-12
 
 
+def test_the_room_in_lag_and_delay(decayed_run):
+    """The sharper error of the momentum holds without noise, and is never above ours."""
+    largest = 0.0
+    for seed in range(40):
+        run = decayed_run(seed, seed % 4, 25, noise=0.0)
+        a, b, eta, tau = run.alpha, run.b, run.eta, run.tau
+        sharper = 2 * run.L * eta / b * (1 - a * (1 - b) ** tau / (a + b - a * b))
+        assert sharper <= 2 * run.L * eta * ((1 - a) / a + tau) * (1 + 1e-12)
+        E0 = np.abs(run.m[0] - run.gradient(run.x[0])).sum()
+        for k in range(25):
+            error = np.abs(run.m[k + 1] - run.gradient(run.x[k])).sum()
+            right = (1 - a) ** (k + 1) * E0 + sharper
+            assert error <= right * (1 + 1e-9) + 1e-12
+            largest = max(largest, error / right if right > 0 else 0.0)
+    assert largest > 0.5
+
+
 def test_the_reported_delay_is_below_what_a_run_of_one_direction_does_to_the_momentum():
     """The momentum error that the reported noise term suggests, against the true one where all steps go one way."""
     a, L, eta = 0.02, 1.0, 0.05

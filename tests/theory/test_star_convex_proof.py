@@ -70,6 +70,10 @@ def test_an_induction_rests_on_the_assumption_of_its_method():
     walk = next(step for step in delay.STEPS if step.name == "j steps")
     with pytest.raises(ProofError, match="rests on constant-step, which excludes weight decay"):
         Proof(FINITE.theorem, tuple(walk if s.name == "j steps" else s for s in FINITE.steps), FINITE.left)
+    sgd = changed("excess unrolled")
+    sgd = replace(sgd, rule=replace(sgd.rule, axioms=("block-sgd",)))
+    with pytest.raises(ProofError, match="rests on block-sgd, which excludes weight decay"):
+        Proof(FINITE.theorem, tuple(sgd if s.name == sgd.name else s for s in FINITE.steps), FINITE.left)
     assert isinstance(walk.rule, Induction)
     other = replace(walk, rule=replace(walk.rule, axioms=("weight-decay",)))
     with pytest.raises(ProofError, match="rests on weight-decay, and the theorem is about x"):

@@ -165,9 +165,11 @@ class Question:
         wanted = self.relation(conclusion)
         for base in list(self.flatten.roots):
             top, bottom = sp.fraction(sp.together(base))
-            negative = self.real(sp.expand(top)) * self.real(sp.expand(bottom)) < 0
-            if self.strict and self.solve(negative, roots=False) != self.z3.unsat:
+            t, b = self.real(sp.expand(top)), self.real(sp.expand(bottom))
+            if self.strict and self.solve(t * b < 0, roots=False) != self.z3.unsat:
                 raise InputError(f"relation {conclusion}: {base} is not seen to be >= 0; it has no root")
+            if self.strict and not _positive(bottom) and self.solve(b <= 0, roots=False) != self.z3.unsat:
+                raise InputError(f"relation {conclusion}: {bottom} is not seen to be positive; nothing divides by it")
         return wanted
 
     def bernoulli(self) -> list[Any]:

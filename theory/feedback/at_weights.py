@@ -3,7 +3,7 @@
 Statement, tau = 1, K updates k = 1..K after the first, dbar the average of E delta_k <= 2:
     (1/K) sum_{j=0..K-1} E dn(grad f(x_j)) <= Delta0/(eta K) + L eta/2 + 2 L eta (1-a)/a + L eta dbar
         + L eta (1-a) dbar + 2 rho sigma sqrt(a/(2-a)) + 2 E0 (1-a)^2/(a K).
-Theorem 2 at x has 2 L eta dbar + L eta instead of (2-a) L eta dbar: this one is smaller by L eta (1 + a dbar), always.
+Theorem 2 at x (x_1, ..., x_K) has 2 L eta dbar + L eta instead of (2-a) L eta dbar: L eta (1 + a dbar) more, always.
 Without momentum (a = 1) it is L eta dbar alone. Against plain delay at the iterate (theory.lmo.at_iterate, L eta) the
 correction's bound is smaller if dbar < 1/(2-a): a comparison of upper bounds.
 

@@ -13,7 +13,10 @@ and star-convexity gives <grad f(x_k), x_* - x_k> <= f_* - f(x_k). With smoothne
     D_{k+1} <= (1-b) D_k + (1+r) eta dn(e_k) + 2 L eta^2.
 Unroll; Lemma C with steps of norm 2 eta; sum_{k<K} p^{K-1-k} = (1 - p^K)/b and sum_{k<K} p^{K-1-k} q^{k+1} =
 q (p^K - q^K)/(p - q), which is K q^K where a = b.
-Machine-checked in `proofs/star_convex`. Checked by tests/theory/test_star_convex.py and test_star_convex_proof.py.
+Room: x_k = p^j x_{k-j} + (1-p^j) w with w in the ball, so j steps move it by (2 eta/b)(1-p^j), not 2 eta j. No noise:
+dn(e_k) <= q^{k+1} E0 + (2 L eta/b)(1 - a p^tau/(1-pq)), whose limit b -> 0 is the 2 L eta ((1-a)/a + tau) above.
+Machine-checked, but for the room, in `proofs/star_convex`. Checked by tests/theory/test_star_convex.py and
+test_star_convex_proof.py.
 """
 
 from __future__ import annotations
