@@ -54,8 +54,8 @@ class Question:
         self.known: list[tuple[sp.Expr, str]] = []
         for premise in premises:
             self.facts.append(self.relation(premise))
-            top, bottom = sp.fraction(sp.together(self.flatten(premise.difference)))
             if strict:  # every denominator is positive
+                top, bottom = _as_fraction(self.flatten(premise.difference))
                 self.known.append((-top if bottom.is_negative else top, premise.sense))
 
     def relation(self, relation: Relation) -> Any:
@@ -82,7 +82,7 @@ class Question:
 
     def above(self) -> list[tuple[sp.Symbol, sp.Expr, sp.Expr]]:
         """Maxima n with their arguments t/b, b positive: n b >= t."""
-        parts = [(n, sp.fraction(sp.together(a))) for kept, n in self.flatten.maxima.items() for a in kept]
+        parts = [(n, _as_fraction(a)) for kept, n in self.flatten.maxima.items() for a in kept]
         return [(n, t, b) for n, (t, b) in parts if _positive(b)]
 
     def real(self, expression: sp.Expr) -> Any:
@@ -103,10 +103,10 @@ class Question:
 
     def fraction(self, expression: sp.Expr) -> tuple[Any, Any]:
         """A rational function as two z3 terms, the lower one positive; InputError where that is not seen."""
-        top, bottom = sp.fraction(sp.together(expression))
+        top, bottom = _as_fraction(expression)
         if not _positive(bottom):
             raise InputError(f"expression {expression}: {bottom} is not seen to be positive; nothing divides by it")
-        return self.real(sp.expand(top)), self.real(sp.expand(bottom))
+        return self.real(top), self.real(sp.expand(bottom))
 
     def symbol(self, symbol: sp.Symbol) -> Any:
         """A z3 real for a symbol, with its domain as a fact."""
@@ -132,7 +132,7 @@ class Question:
             found.append(z3.Implies(z3.And(t >= 0, t <= b), p <= 1))
             found.append(z3.Implies(t >= b, p >= 1))
         for base, symbol in list(self.flatten.roots.items()) if roots else []:
-            top, bottom = sp.fraction(sp.together(base))
+            top, bottom = _as_fraction(base)
             r, t, b = self.symbol(symbol), self.real(sp.expand(top)), self.real(sp.expand(bottom))
             found += [r * r * b == t, b != 0]
         for kept, sense in ((self.flatten.minima, -1), (self.flatten.maxima, 1)):
@@ -164,7 +164,7 @@ class Question:
         """The conclusion as a formula; strict: refuse (InputError) roots of what may be negative, in it or a fact."""
         wanted = self.relation(conclusion)
         for base in list(self.flatten.roots):
-            top, bottom = sp.fraction(sp.together(base))
+            top, bottom = _as_fraction(base)
             t, b = self.real(sp.expand(top)), self.real(sp.expand(bottom))
             if self.strict and self.solve(t * b < 0, roots=False) != self.z3.unsat:
                 raise InputError(f"relation {conclusion}: {base} is not seen to be >= 0; it has no root")
@@ -202,6 +202,8 @@ class Question:
 @lru_cache(2**12)
 def _as_fraction(expression: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     """Numerator, expanded, and denominator. Remembered: at one hint the premises of all mutants are the same."""
+    if not any(power.exp.could_extract_minus_sign() for power in expression.atoms(sp.Pow)):
+        return sp.expand(expression), sp.Integer(1)
     top, bottom = sp.fraction(sp.together(expression))
     return sp.expand(top), bottom
 
@@ -212,7 +214,7 @@ def _positive(expression: sp.Expr) -> bool:
     if expression.is_positive:
         return True
     question = Question(())
-    top, bottom = sp.fraction(sp.together(expression))
+    top, bottom = _as_fraction(expression)
     value = question.real(sp.expand(top * bottom))
     return bool(question.solve(value <= 0) == question.z3.unsat)
 
