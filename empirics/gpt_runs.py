@@ -16,6 +16,7 @@ from torch import Tensor
 from empirics.estimators.model_norm import ModelNorm
 from empirics.estimators.objective import FiniteObjective
 from empirics.recorder import DriftRecorder, TheoremRecorder
+from pipeline.divergence import diverged
 from pipeline.errors import RunError
 from pipeline.models.gpt import cross_entropy
 from pipeline.training import TrainConfig, train_oracle
@@ -23,7 +24,7 @@ from pipeline.training import TrainConfig, train_oracle
 
 @dataclass(frozen=True)
 class Drift:
-    """Averages over one run (see :class:`DriftRecorder`)."""
+    """Averages over one run (see :class:`DriftRecorder`); diverged: whether it is to be left out of any mean."""
 
     optimizer: str
     correction: str
@@ -31,6 +32,7 @@ class Drift:
     drift: float
     delay_bias: float
     momentum_lag: float
+    diverged: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,14 +58,12 @@ def measure_drift(config: TrainConfig, text: bytes, every: int, sequences: int) 
     inputs, targets = config.batches(text).held_out(sequences)
     objective = FiniteObjective(config.make_layers(), inputs, targets, cross_entropy)
     recorder = DriftRecorder(objective, every, corrected=config.correction != "none")
-    train_oracle(config, text, recorder)
+    result = train_oracle(config, text, recorder)
     # The first steps have no past: averages are over the second half of the run.
-    return Drift(
-        config.optimizer,
-        config.correction,
-        config.seed,
-        *(float(np.mean(xs[len(xs) // 2 :])) for xs in (recorder.drift, recorder.delay_bias, recorder.momentum_lag)),
-    )
+    every_step = (recorder.drift, recorder.delay_bias, recorder.momentum_lag)
+    drift, bias, lag = (float(np.mean(xs[len(xs) // 2 :])) for xs in every_step)
+    lost = diverged(result.losses, skipped=result.skipped) is not None
+    return Drift(config.optimizer, config.correction, config.seed, drift, bias, lag, lost)
 
 
 def measure_theorem(config: TrainConfig, text: bytes, every: int) -> TheoremRun:

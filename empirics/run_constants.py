@@ -20,21 +20,24 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from empirics.constants import Constant, exact, mean_of, not_applicable
+from empirics.applicability import RunFacts, delay_changes, step_size_changes
+from empirics.constants import Constant, exact, not_applicable
 from empirics.errors import InputError
 from empirics.estimators.gradient_noise import per_sample_variance, stack
 from empirics.estimators.model_norm import AnyNorm, ModelNorm, model_norm
 from empirics.estimators.norm_ratio import rho
 from empirics.estimators.objective import FiniteObjective
 from empirics.estimators.upper_smoothness import upper_smoothness
-from empirics.problem_constants import constants_of
+from empirics.problem_constants import OnName, check_draws, check_numbers, constants_of, quiet
+from empirics.run_budget import facts_of_run
+from empirics.run_folder import RunFolder, read_run
+from empirics.run_gap import f_star_of_losses, gap_of_losses
 from pipeline.data.corpus import load_corpus
-from pipeline.json_io import read_json
+from pipeline.divergence import Divergence
 from pipeline.options import config_of
-from pipeline.record import divergence
 from pipeline.training import TrainConfig
 
-NAMES = ("eta", "alpha", "tau", "K", "rho", "L", "sigma", "Delta0", "E0", "dbar")
+NAMES = ("eta", "alpha", "tau", "K", "rho", "L", "sigma", "f_star", "Delta0", "E0", "dbar")
 #: Sequences in the fixed batch on which curvature is measured.
 CURVATURE_SEQUENCES = 8
 _NEEDS_STEPS = {
@@ -57,37 +60,35 @@ class RunConstants:
             raise InputError(f"draws: {self.draws!r}; allowed is an integer >= 3")
         if not 0 < self.level < 1:
             raise InputError(f"level: {self.level!r}; allowed is 0 < level < 1")
-        _require(self._status, "status.json", ("state", "settings"))
-        state = self._status["state"]
-        if state != "complete":
-            raise InputError(f"run {str(self.folder)!r}: its state is {state!r}; allowed is a complete run")
+        self._run  # noqa: B018  (refuses what is no run that has ended)
+        check_draws(self.draws, self._batch, "draws times sequences a step")
         digest = self.summary["corpus"]["sha256"]
         if self.corpus.sha256 != digest:
             raise InputError(f"corpus: sha256 {self.corpus.sha256[:12]}...; the run had {digest[:12]}...")
 
     @cached_property
-    def _status(self) -> dict[str, Any]:
-        return _read(self.folder / "status.json")
+    def _run(self) -> RunFolder:
+        return read_run(self.folder)
 
-    @cached_property
+    @property
     def summary(self) -> dict[str, Any]:
-        found = _read(self.folder / "run.json")
-        keys = ("corpus", "losses", "held_out_loss", "skipped_steps", "lr", "optimizer_step_delay")
-        _require(found, "run.json", keys)
-        # JSON has no NaN: such a loss is a string in the file.
-        losses = [float(loss) for loss in found["losses"]]
-        return found | {"losses": losses, "held_out_loss": float(found["held_out_loss"])}
+        return self._run.summary
+
+    @property
+    def lost(self) -> Divergence | None:
+        """How the run diverged, if it did."""
+        return self._run.lost
 
     @cached_property
     def config(self) -> TrainConfig:
         try:
-            return config_of(argparse.Namespace(**self._status["settings"]))
+            return config_of(argparse.Namespace(**self._run.settings))
         except (AttributeError, TypeError) as error:  # of a run by another version
             raise InputError(f"run {str(self.folder)!r}: its settings are not those of a run here: {error}") from None
 
     @cached_property
     def corpus(self) -> Any:
-        return load_corpus(self._status["settings"]["corpus"])
+        return load_corpus(self._run.settings["corpus"])
 
     @cached_property
     def _points(self) -> list[tuple[str, dict[str, Tensor]]]:
@@ -95,8 +96,12 @@ class RunConstants:
         path = self.folder / "weights.pt"
         try:
             weights = torch.load(path, weights_only=True)
+        except FileNotFoundError:
+            where = f"no weights.pt in {str(self.folder)!r}"
+            raise InputError(f"run: {where}; allowed is a folder of staleproof train --out") from None
         except (OSError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
-            raise InputError(f"run: {str(path)!r} cannot be read: {error}") from None
+            why = error.strerror if isinstance(error, OSError) else error
+            raise InputError(f"run: {str(path)!r} cannot be read: {why}") from None
         for name, p in first.items():
             if name not in weights or weights[name].shape != p.shape:
                 raise InputError(f"run: {str(path)!r} has no {name!r} of shape {tuple(p.shape)}")
@@ -126,19 +131,28 @@ class RunConstants:
             return ModelNorm.of_optimizer(groups, {id(p): name for name, p in parameters.items()})
         return model_norm(self.norm_name or "frobenius", parameters)
 
+    @cached_property
+    def norm_words(self) -> str:
+        """The norm that every estimate is in, for a header."""
+        if self.config.optimizer != "lmo":
+            return self.norm_name or "frobenius"
+        assert isinstance(self.norm, ModelNorm)
+        kinds = sorted({kind for kind, _ in self.norm.layers.values()})
+        return f"the optimizer's own: the largest over the layers, each in {' or '.join(kinds)} with its weight"
+
     def _groups(self, parameters: dict[str, Any]) -> list[dict[str, Any]]:
         return list(replace_correction(self.config).make_optimizer(list(parameters.items())).param_groups)
 
     @property
     def _unfit(self) -> str | None:
         """Why f cannot be measured on this run, or None."""
-        settings = self._status["settings"]
+        settings = self._run.settings
         if settings["model"] != "gpt":
             return f"model = {settings['model']!r}: its loss is not a mean over sequences of one length; allowed is gpt"
         if settings["dropout"] > 0:
             return f"dropout = {settings['dropout']:g} in training: the gradients are not those of one f; allowed is 0"
-        if (where := divergence(self.summary)) is not None:
-            return f"the run diverged: its loss is not finite {where}"
+        if self.lost is not None:
+            return f"the run diverged: {self.lost.reason}"
         return None
 
     def measure(self, name: str) -> list[Constant]:
@@ -152,22 +166,43 @@ class RunConstants:
         if (why := self._unfit) is not None:
             return [not_applicable(name, why, str(self.folder))]
         if name == "Delta0":
-            return [self._gap()]
+            return [gap_of_losses(*self._losses, self.level)]
+        if name == "f_star":
+            return [f_star_of_losses(self._losses[1], self.level)]
         return [(self._L if name == "L" else self._sigma)(where, x) for where, x in self._points]
+
+    @cached_property
+    def _facts(self) -> RunFacts:
+        return facts_of_run(self.config)
 
     def _setting(self, name: str) -> Constant:
         if name == "K":
             return exact("K", self.config.steps, "settings")
-        if name == "eta":
-            return exact("eta", self.summary["lr"], "settings")
         if name == "tau":
-            delays = self.summary["optimizer_step_delay"]
-            return exact("tau", max(delays), "counted from the run's trace", f"by stage: {delays}")
-        group = self._groups(self._objective(1).parameters())[0]
-        if "alpha" not in group:
+            return self._tau()
+        if name == "eta" and (why := step_size_changes(self._facts)) is not None:
+            return not_applicable("eta", f"changes during the run: {why}", "settings", "exact")
+        groups = self._groups(self._objective(1).parameters())
+        if name == "eta":
+            rates = sorted({float(group["lr"]) for group in groups})
+            if len(rates) > 1:
+                why = f"not one number: by group of parameters {', '.join(f'{rate:g}' for rate in rates)}"
+                return not_applicable("eta", why, "settings", "exact")
+            return exact("eta", self.summary["lr"], "settings")
+        if "alpha" not in groups[0]:
             why = f"optimizer {self.config.optimizer!r} has no single alpha; allowed is lmo"
             return not_applicable("alpha", why, "settings", "exact")
-        return exact("alpha", float(group["alpha"]), "settings")
+        return exact("alpha", float(groups[0]["alpha"]), "settings")
+
+    def _tau(self) -> Constant:
+        delays, where = self.summary["optimizer_step_delay"], "counted from the run's trace"
+        if (why := delay_changes(self._facts)) is not None:
+            said = f"changes during the run: {why}"
+        elif len(set(delays)) > 1:
+            said = f"not one number: by stage {', '.join(map(str, delays))}"
+        else:
+            return exact("tau", max(delays), where, f"by stage: {delays}")
+        return not_applicable("tau", said, where, "exact")
 
     def _L(self, where: str, x: dict[str, Tensor]) -> Constant:
         objective = self._objective(CURVATURE_SEQUENCES)
@@ -184,6 +219,7 @@ class RunConstants:
     def _sigma(self, where: str, x: dict[str, Tensor]) -> Constant:
         batch, at = self._batch, f"{where}, {self.draws} fresh batches"
         objective = self._objective(self.draws * batch)
+        check_numbers(self.draws, x)
         rows = [slice(i * batch, (i + 1) * batch) for i in range(self.draws)]
         gradients = stack([objective.batch_gradient(x, part) for part in rows])
         v = per_sample_variance(gradients, batch, where=at, level=self.level)
@@ -193,19 +229,16 @@ class RunConstants:
         value, low, high = (math.sqrt(max(end, 0.0) / batch) for end in (v.value, v.low, v.high))
         return Constant("sigma", value, "estimated", at, low, high, self.level, v.method, v.n, note)
 
-    def _gap(self) -> Constant:
-        batch, at = self._batch, f"start, {self.draws} fresh batches"
+    @cached_property
+    def _losses(self) -> tuple[np.ndarray, np.ndarray]:
+        """At the start and at the last weights, on the same fresh batches."""
+        batch = self._batch
         inputs, targets = self._fresh(self.draws * batch)
         layers, loss = self.config.make_layers(), self.config.loss
         parts = [slice(i * batch, (i + 1) * batch) for i in range(self.draws)]
         pieces = [FiniteObjective(layers, inputs[part], targets[part], loss) for part in parts]
-        losses = [np.array([piece.value(x) for piece in pieces]) for _, x in self._points]
-        start = mean_of("Delta0", losses[0], at, self.level)
-        fall = mean_of("Delta0", losses[0] - losses[1], at, self.level)
-        if start.high is None or fall.low is None:
-            return start if start.high is None else fall
-        note = "value and upper end: f_* >= 0, a cross-entropy is not negative; lower end: f_* <= f(last weights)"
-        return replace(start, low=min(max(fall.low, 0.0), start.high), note=note)
+        start, last = (np.array([piece.value(x) for piece in pieces]) for _, x in self._points)
+        return start, last
 
 
 def replace_correction(config: TrainConfig) -> TrainConfig:
@@ -215,25 +248,6 @@ def replace_correction(config: TrainConfig) -> TrainConfig:
     return replace(config, correction="none", correction_options=CorrectionOptions())
 
 
-def run_constants(setting: RunConstants, names: Sequence[str]) -> list[Constant]:
+def run_constants(setting: RunConstants, names: Sequence[str], on_name: OnName = quiet) -> list[Constant]:
     """The constants of these names; what cannot be had is not applicable with the reason."""
-    return constants_of(names, NAMES, setting.measure)
-
-
-def _require(found: dict[str, Any], name: str, keys: Sequence[str]) -> None:
-    missing = next((key for key in keys if key not in found), None)
-    if missing is not None:
-        raise InputError(f"run: {name} has no {missing!r}; allowed is a folder of staleproof train --out")
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        found = read_json(path)
-    except FileNotFoundError:
-        where = f"no {path.name} in {str(path.parent)!r}"
-        raise InputError(f"run: {where}; allowed is a folder of staleproof train --out") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"run: {str(path)!r} cannot be read: {error}") from None
-    if not isinstance(found, dict):
-        raise InputError(f"run: {str(path)!r} is no JSON object")
-    return found
+    return constants_of(names, NAMES, setting.measure, on_name)

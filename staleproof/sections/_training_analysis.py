@@ -13,6 +13,7 @@ from torch import Tensor
 from empirics.gpt_runs import Drift, TheoremRun, in_processes, measure_drift, measure_theorem
 from empirics.run_budget import budget_of_run
 from empirics.statistics import Interval, fieller_ratio, paired_interval, student_interval
+from pipeline import divergence
 from pipeline.delays import optimizer_step_delay
 from pipeline.oracle import OracleResult, largest_difference
 from staleproof.claims import Claim
@@ -130,13 +131,19 @@ def measure(
     _diagnostics(drifts, results)
     runs = [theorem_runs[i] for i in sorted(theorem_runs)]
     _equal_to_processes("theorem", real[0], runs[0].weights, claims)
-    results["bound"] = bound_on_runs(runs, max(optimizer_step_delay(real[0].events)), claims)
+    left = [run for run in runs if divergence.diverged(run.losses) is None]
+    if len(left) < 2:
+        why = f"fewer than two of {len(runs)} runs have not diverged"
+        claims.append(Claim.missing("training.bound", "report", "Theorem 1 on runs of several seeds", why))
+        return
+    results["bound"] = bound_on_runs(left, max(optimizer_step_delay(real[0].events)), claims)
 
 
 def _diagnostics(drifts: list[Drift], results: dict[str, Any]) -> None:
     for optimizer, correction in sorted({(d.optimizer, d.correction) for d in drifts}):
         every = [d for d in drifts if (d.optimizer, d.correction) == (optimizer, correction)]
-        runs = [d for d in every if all(math.isfinite(x) for x in (d.drift, d.momentum_lag, d.delay_bias))]
+        finite = [d for d in every if all(math.isfinite(x) for x in (d.drift, d.momentum_lag, d.delay_bias))]
+        runs = [d for d in finite if not d.diverged]
         if len(runs) < 2:
             continue  # diverged runs have no average; the gaps name them
         row: dict[str, Any] = {"optimizer": optimizer, "correction": correction}
