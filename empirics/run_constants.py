@@ -218,8 +218,8 @@ class RunConstants:
 
     def _sigma(self, where: str, x: dict[str, Tensor]) -> Constant:
         batch, at = self._batch, f"{where}, {self.draws} fresh batches"
-        objective = self._objective(self.draws * batch)
         check_numbers(self.draws, x)
+        objective = self._objective(self.draws * batch)
         rows = [slice(i * batch, (i + 1) * batch) for i in range(self.draws)]
         gradients = stack([objective.batch_gradient(x, part) for part in rows])
         v = per_sample_variance(gradients, batch, where=at, level=self.level)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.options import integer
-from staleproof.arguments import add_json, check_figure
+from staleproof.arguments import WholeNames, add_json, check_figure
 from staleproof.errors import EXIT_BAD_INPUT, EXIT_CLAIM_FAILED, EXIT_HOLDS, EXIT_RUN_FAILED, InputError
 from staleproof.output import emit, emit_json, note
 
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form.add_argument("--latex", action="store_true", help="print the tables in LaTeX (booktabs, longtable, amsmath)")
     add_json(form)
     add("--figure", metavar="FILE", help="draw the waterfall (.png, .pdf or .svg), its CSV beside it")
-    parser.epilog = EPILOG
+    parser.epilog, parser.formatter_class = EPILOG, WholeNames
 
 
 def run(args: argparse.Namespace) -> int:
