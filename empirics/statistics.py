@@ -1,8 +1,9 @@
 """Intervals for means, paired differences and ratios of means over independent runs.
 
 Student's t for means and paired differences; Fieller's theorem (Fieller 1954, JRSS B 16, 175-185) for a ratio of
-means of paired samples, which also knows when no finite interval exists; the jackknife (Tukey 1958) with Student's t,
-and the BCa bootstrap (Efron 1987, JASA 82, 171-185; scipy's) for smooth statistics of samples that are not normal.
+means of paired samples, which also knows when no finite interval exists; the jackknife (Tukey 1958) of a logarithm
+with Student's t for variances, sizes and their ratios, and the BCa bootstrap (Efron 1987, JASA 82, 171-185; scipy's)
+for smooth statistics of samples that are not normal.
 """
 
 from __future__ import annotations
@@ -132,19 +133,42 @@ def fieller_ratio(numerator: Samples, denominator: Samples, level: float = 0.95)
     return Ratio(value, min(low, value), max(high, value), level, "Fieller", n, True)
 
 
-def jackknife_interval(values: Samples, left_out: Samples, value: float, level: float = 0.95) -> Interval:
-    """Student's interval of the pseudo-values n value - (n-1) left_out_i of a smooth statistic.
+def log_jackknife_interval(left_out: Samples, value: float, level: float = 0.95, caution: float = 1.0) -> Interval:
+    """Interval of a smooth positive statistic: Student's, of the pseudo-values of its logarithm.
 
-    value: the statistic of all n samples; left_out [n]: without sample i. Exact for means; else it holds as n grows,
-    and not at all for a statistic whose first-order part vanishes (a squared mean at 0). The value is not moved.
+    value: the statistic of all n samples; left_out [n]: without sample i. A variance is skewed and its logarithm much
+    less so; and its own standard error is itself poorly known where the samples have heavy tails. So the degrees of
+    freedom are not n - 1 but what the pseudo-values' kurtosis k leaves: a variance of n numbers has about 2n/(k - 1),
+    half of it is taken (the kurtosis that a sample shows is too small), over `caution`, at least 1 and at most n - 1.
+    From how many samples on that holds, and for which laws, is said where it is used; not at all for a statistic whose
+    first-order part vanishes. Raises InputError for what is not positive, and for values without a spread.
     """
     array = _samples(left_out, "left_out")
-    n = _samples(values, "values").size
-    if array.size != n:
-        raise InputError(f"left_out: {array.size} values for {n} samples; allowed is one for each")
-    spread = math.sqrt((n - 1) / n * float(((array - array.mean()) ** 2).sum()))
-    half = float(stats.t.ppf(0.5 + _check_level(level) / 2, n - 1)) * spread
-    return Interval(value, value - half, value + half, level, "jackknife, Student", n)
+    n = array.size
+    if not value > 0 or not (array > 0).all():
+        raise InputError(f"value, left_out: {value!r}, least {array.min()!r}; allowed are numbers > 0")
+    if (why := unfit(array)) is not None:
+        raise InputError(f"left_out: {why}")
+    pseudo = n * math.log(value) - (n - 1) * np.log(array)
+    squares = (pseudo - pseudo.mean()) ** 2
+    kurtosis = float((squares**2).mean() / squares.mean() ** 2)
+    freedom = min(max(n / max(kurtosis - 1, 1 / n) / caution, 1.0), n - 1)
+    half = float(stats.t.ppf(0.5 + _check_level(level) / 2, freedom)) * math.sqrt(float(squares.sum()) / (n - 1) / n)
+    # Beyond e^700 the end is open, not an overflow.
+    low, high = value * math.exp(-half), value * math.exp(half) if half < 700 else math.inf
+    return Interval(value, low, high, level, "jackknife of the logarithm, Student", n)
+
+
+def unfit(samples: np.ndarray) -> str | None:
+    """Why samples [n] give no interval, or None: a spread of 0, up to round-off, is no evidence of a width of 0."""
+    if samples.ndim != 1 or samples.size < 2:
+        return f"{samples.size} sample(s) of shape {samples.shape}; an interval needs at least 2 numbers"
+    bad = np.flatnonzero(~np.isfinite(samples))
+    if bad.size:
+        return f"sample {bad[0]} is {samples[bad[0]]}; an interval needs finite numbers"
+    if np.ptp(samples) <= 4 * np.finfo(float).eps * np.abs(samples).max():
+        return f"all {samples.size} samples are {samples[0]:.6g}; equal samples say nothing about their spread"
+    return None
 
 
 #: From so many samples on the BCa interval of a mean covers 93 to 97 % at level 95 %, for samples up to the skewness of

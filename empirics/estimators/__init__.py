@@ -42,11 +42,14 @@ ESTIMATORS: dict[str, Estimator] = {
     "gradient-noise": Estimator(
         "gradient_noise",
         ("sigma", "noise_norm", "dual_noise"),
-        "Student with the full gradient known, from about 10; jackknife with Student without, from 20",
+        "jackknife of the logarithm: v from 32, sigma with the full gradient known from 64; dual_noise Student",
         "one gradient a sample",
     ),
     "norm-ratio": Estimator(
-        "norm_ratio", ("rho", "rho_effective"), "rho exact; effective: jackknife from 20, BCa from 80", "none"
+        "norm_ratio",
+        ("rho", "rho_effective"),
+        "rho exact; effective: jackknife of the logarithm from 32, BCa from 80",
+        "none",
     ),
     "update-drift": Estimator(
         "update_drift", ("dbar", "delta", "delta_mean_weighted"), "over seeds Student, from 2", "a norm"

@@ -14,7 +14,7 @@ from empirics.statistics import (
     Interval,
     bca_interval,
     fieller_ratio,
-    jackknife_interval,
+    log_jackknife_interval,
     paired_interval,
     student_interval,
 )
@@ -85,13 +85,30 @@ def test_bad_level_pairs_and_interval():
         Interval(3.0, 0.0, 1.0, 0.95, "Student", 2)
 
 
-def test_jackknife_of_a_mean_is_students():
-    x = np.array([1.0, 2.0, 4.0, 4.5])
-    out = [np.delete(x, i).mean() for i in range(4)]
-    jackknife, student = jackknife_interval(x, out, float(x.mean()), 0.9), student_interval(x, 0.9)
-    assert (jackknife.low, jackknife.high) == pytest.approx((student.low, student.high), rel=1e-12)
-    with pytest.raises(InputError, match="left_out: 3 values for 4 samples"):
-        jackknife_interval(x, out[:3], 1.0)
+def test_jackknife_of_a_logarithm_by_hand():
+    """The geometric mean's logarithm is a mean, so its pseudo-values are the logarithms and the kurtosis theirs."""
+    x = np.array([1.0, 2.0, 4.0, 4.5, 0.5])
+    out = [stats.gmean(np.delete(x, i)) for i in range(5)]
+    logs = np.log(x)
+    freedom = 5 / (stats.kurtosis(logs, fisher=False) - 1)
+    assert 1 < freedom / 3 < freedom
+    for caution, df in ((1.0, min(freedom, 4)), (3.0, freedom / 3), (100.0, 1.0)):
+        found = log_jackknife_interval(out, float(stats.gmean(x)), 0.9, caution)
+        half = stats.t.ppf(0.95, df) * logs.std(ddof=1) / math.sqrt(5)
+        assert (math.log(found.low), math.log(found.high)) == pytest.approx((logs.mean() - half, logs.mean() + half))
+
+
+@pytest.mark.parametrize(
+    ("left_out", "value", "said"),
+    [([1.0, 2.0], 0.0, "allowed are numbers > 0"), ([0.0, 2.0], 1.0, "least"), ([2.0, 2.0, 2.0], 2.0, "all 3 samples")],
+)
+def test_logarithms_that_say_nothing(left_out, value, said):
+    with pytest.raises(InputError, match=said):
+        log_jackknife_interval(left_out, value)
+
+
+def test_an_end_beyond_all_numbers_is_open():
+    assert log_jackknife_interval([1e-9, 1.0], 1.0, 0.999).high == math.inf
 
 
 def test_bca_equals_the_formula_written_out():
