@@ -171,7 +171,7 @@ class RunConstants:
 
     def _L(self, where: str, x: dict[str, Tensor]) -> Constant:
         objective = self._objective(CURVATURE_SEQUENCES)
-        found = upper_smoothness(lambda v: objective.hessian_product(x, dict(v)), self.norm, x)
+        found = upper_smoothness(lambda v: objective.hessian_product(x, dict(v)), self.norm, x, level=self.level)
         at = f"{where}, {CURVATURE_SEQUENCES} fresh sequences"
         constant = found.constant(at)
         note = f"of the mean over these sequences at this point only: no bound on L; {constant.note}"

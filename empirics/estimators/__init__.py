@@ -27,11 +27,14 @@ ESTIMATORS: dict[str, Estimator] = {
     "upper-smoothness": Estimator(
         "upper_smoothness",
         ("L",),
-        "[attained, rho^2 lambda_max]",
+        "[attained, rho^2 hessian_norm] at a level",
         "Hessian-vector products: about 20 for each start and 40 for Lanczos",
     ),
     "hessian-spectrum": Estimator(
-        "lanczos", ("lambda_max",), "residual always; bracket at 99 %", "at most 40 Hessian-vector products"
+        "lanczos",
+        ("lambda_max", "lambda_min", "hessian_norm"),
+        "residual always; a bracket at a level, for every number of products",
+        "at most 40 Hessian-vector products",
     ),
     "spectral-measure": Estimator(
         "spectral_measure",

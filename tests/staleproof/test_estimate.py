@@ -85,7 +85,7 @@ def test_text_and_list(capsys):
     [
         ([], ["target: not given", "--list"]),
         (["nowhere"], ["'nowhere' is neither a folder nor one of least-squares"]),
-        (["mlp", "--constants", "L,Q"], ["constants: 'Q'", "allowed are L, lambda_max"]),
+        (["mlp", "--constants", "L,Q"], ["constants: 'Q'", "allowed are L, hessian_norm, lambda_max"]),
         (["mlp", "--constants", "L,L"], ["'L' is given twice"]),
         (["mlp", "--norm", "nuclear"], ["norm: 'nuclear'", "spectral, sign"]),
         (["mlp", "--norm", "spectral"], ["norm: 'spectral'", "bias"]),
