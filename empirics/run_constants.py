@@ -1,8 +1,10 @@
-"""The constants of a run that `staleproof train --out` has left: what its files say exactly, and what fresh data show.
+"""The constants of a run that `staleproof train --out` has left: what its files say exactly, and what its data show.
 
 The files have settings, the trace's delays, the losses and the last weights; the start is made again from the seed.
-Text windows are a continuum, so f and its gradient are only sampled: on batches that the run has not seen, independent
-of its weights. What would need the run's own steps (drift, momentum) is not applicable, and says so.
+sigma, L and Delta0 are sampled on the batches that the run would have drawn next ("further batches"): independent draws
+from the training windows. Of a small text the run has met most of these windows before: its own f is the mean over
+them, and not a test loss. E0 is by enumeration of at most `windows` of them, evenly spaced; what needs the run's own
+steps (drift, momentum, the oracle, smoothness along the path) is from the run made again (`empirics.run_steps`).
 """
 
 from __future__ import annotations
@@ -27,37 +29,38 @@ from empirics.estimators.model_norm import AnyNorm, ModelNorm, model_norm
 from empirics.estimators.norm_ratio import rho
 from empirics.estimators.objective import FiniteObjective
 from empirics.estimators.upper_smoothness import upper_smoothness
+from empirics.estimators.weights import Weights, minus
 from empirics.problem_constants import constants_of
+from empirics.run_files import read, require
+from empirics.run_steps import NAMES as OF_STEPS
+from empirics.run_steps import RunSteps
 from pipeline.data.corpus import load_corpus
-from pipeline.json_io import read_json
 from pipeline.options import config_of
 from pipeline.record import divergence
 from pipeline.training import TrainConfig
 
-NAMES = ("eta", "alpha", "tau", "K", "rho", "L", "sigma", "Delta0", "E0", "dbar")
+NAMES = ("eta", "alpha", "tau", "K", "rho", "L", "sigma", "Delta0", "E0", *OF_STEPS)
 #: Sequences in the fixed batch on which curvature is measured.
 CURVATURE_SEQUENCES = 8
-_NEEDS_STEPS = {
-    "E0": "needs the full gradient at the start, and text windows are a continuum: record a run on a pool of sequences",
-    "dbar": "needs the run's updates, which the folder does not keep: record the run",
-}
 
 
 @dataclass(frozen=True)
 class RunConstants:
-    """A complete run in a folder. norm_name: None for lmo, which has its own; draws: batches drawn."""
+    """A complete run in a folder. norm_name: None for lmo, which has its own; draws: batches drawn; windows: most
+    training windows that a full gradient is made of."""
 
     folder: Path
     norm_name: str | None = None
     draws: int = 32
     level: float = 0.95
+    windows: int = 256
 
     def __post_init__(self) -> None:
         if self.draws < 3:
             raise InputError(f"draws: {self.draws!r}; allowed is an integer >= 3")
         if not 0 < self.level < 1:
             raise InputError(f"level: {self.level!r}; allowed is 0 < level < 1")
-        _require(self._status, "status.json", ("state", "settings"))
+        require(self._status, "status.json", ("state", "settings"))
         state = self._status["state"]
         if state != "complete":
             raise InputError(f"run {str(self.folder)!r}: its state is {state!r}; allowed is a complete run")
@@ -67,13 +70,13 @@ class RunConstants:
 
     @cached_property
     def _status(self) -> dict[str, Any]:
-        return _read(self.folder / "status.json")
+        return read(self.folder / "status.json")
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        found = _read(self.folder / "run.json")
+        found = read(self.folder / "run.json")
         keys = ("corpus", "losses", "held_out_loss", "skipped_steps", "lr", "optimizer_step_delay")
-        _require(found, "run.json", keys)
+        require(found, "run.json", keys)
         # JSON has no NaN: such a loss is a string in the file.
         losses = [float(loss) for loss in found["losses"]]
         return found | {"losses": losses, "held_out_loss": float(found["held_out_loss"])}
@@ -103,7 +106,7 @@ class RunConstants:
         return [("start", first), ("last weights", {name: weights[name] for name in first})]
 
     def _objective(self, sequences: int) -> FiniteObjective:
-        """The loss on so many sequences that the run has not seen."""
+        """The loss on so many of the sequences that the run would have drawn next."""
         inputs, targets = self._fresh(sequences)
         return FiniteObjective(self.config.make_layers(), inputs, targets, self.config.loss)
 
@@ -147,12 +150,12 @@ class RunConstants:
             return [self._setting(name)]
         if name == "rho":
             return [rho(self.norm, self._objective(1).parameters())]
-        if name in _NEEDS_STEPS:
-            return [not_applicable(name, _NEEDS_STEPS[name], str(self.folder))]
         if (why := self._unfit) is not None:
             return [not_applicable(name, why, str(self.folder))]
-        if name == "Delta0":
-            return [self._gap()]
+        if name in OF_STEPS:
+            return [self._steps.measure(name)]
+        if name in ("Delta0", "E0"):
+            return [self._gap() if name == "Delta0" else self._start_error()]
         return [(self._L if name == "L" else self._sigma)(where, x) for where, x in self._points]
 
     def _setting(self, name: str) -> Constant:
@@ -172,29 +175,54 @@ class RunConstants:
     def _L(self, where: str, x: dict[str, Tensor]) -> Constant:
         objective = self._objective(CURVATURE_SEQUENCES)
         found = upper_smoothness(lambda v: objective.hessian_product(x, dict(v)), self.norm, x, level=self.level)
-        at = f"{where}, {CURVATURE_SEQUENCES} fresh sequences"
+        at = f"{where}, {CURVATURE_SEQUENCES} further sequences"
         constant = found.constant(at)
         note = f"of the mean over these sequences at this point only: no bound on L; {constant.note}"
         return replace(constant, high=math.inf, level=None, note=note)
+
+    def _gradients(self, x: dict[str, Tensor]) -> list[Weights]:
+        """Of the further batches."""
+        batch, objective = self._batch, self._objective(self.draws * self._batch)
+        return [objective.batch_gradient(x, slice(i * batch, (i + 1) * batch)) for i in range(self.draws)]
 
     @property
     def _batch(self) -> int:
         return self.config.plan.microbatches * self.config.sequences
 
     def _sigma(self, where: str, x: dict[str, Tensor]) -> Constant:
-        batch, at = self._batch, f"{where}, {self.draws} fresh batches"
-        objective = self._objective(self.draws * batch)
-        rows = [slice(i * batch, (i + 1) * batch) for i in range(self.draws)]
-        gradients = stack([objective.batch_gradient(x, part) for part in rows])
-        v = per_sample_variance(gradients, batch, where=at, level=self.level)
+        batch, at = self._batch, f"{where}, {self.draws} further batches"
+        v = per_sample_variance(stack(self._gradients(x)), batch, where=at, level=self.level)
         if v.value is None or v.low is None or v.high is None:
             return replace(v, name="sigma")
         note = v.note.replace("of one sample, from batches of", "of a batch of")
         value, low, high = (math.sqrt(max(end, 0.0) / batch) for end in (v.value, v.low, v.high))
         return Constant("sigma", value, "estimated", at, low, high, self.level, v.method, v.n, note)
 
+    @cached_property
+    def _steps(self) -> RunSteps:
+        return RunSteps(self.config, self.corpus.text, self.summary["losses"], self.windows)
+
+    def _start_error(self) -> Constant:
+        """E dual(m_0 - grad f(x_0)): m_0 is 0, or the first batch's gradient."""
+        where, x = self._points[0]
+        group = self._groups(self._objective(1).parameters())[0]
+        if "momentum_start" not in group:
+            why = f"optimizer {self.config.optimizer!r} has no m_0 of the theorems; allowed is lmo"
+            return not_applicable("E0", why, where)
+        steps, norm = self._steps, self.norm
+        _, g = steps.objective.finite.value_and_gradient(x)
+        at = f"{where}; f over {steps.of_f}"
+        if group["momentum_start"] == "gradient":
+            errors = [norm.dual(minus(row, g)) for row in self._gradients(x)]
+            return mean_of("E0", errors, at, self.level, f"m_0 = the first gradient: {self.draws} further batches")
+        value, note = norm.dual(g), "m_0 = 0: dual norm of the full gradient"
+        if steps.objective.whole:
+            return exact("E0", value, at, note)
+        note += "; of a part, whose sampling makes it rather too large"  # the dual norm is convex
+        return Constant("E0", value, "estimated", at, method="enumeration of a part", note=note)
+
     def _gap(self) -> Constant:
-        batch, at = self._batch, f"start, {self.draws} fresh batches"
+        batch, at = self._batch, f"start, {self.draws} further batches"
         inputs, targets = self._fresh(self.draws * batch)
         layers, loss = self.config.make_layers(), self.config.loss
         parts = [slice(i * batch, (i + 1) * batch) for i in range(self.draws)]
@@ -218,22 +246,3 @@ def replace_correction(config: TrainConfig) -> TrainConfig:
 def run_constants(setting: RunConstants, names: Sequence[str]) -> list[Constant]:
     """The constants of these names; what cannot be had is not applicable with the reason."""
     return constants_of(names, NAMES, setting.measure)
-
-
-def _require(found: dict[str, Any], name: str, keys: Sequence[str]) -> None:
-    missing = next((key for key in keys if key not in found), None)
-    if missing is not None:
-        raise InputError(f"run: {name} has no {missing!r}; allowed is a folder of staleproof train --out")
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        found = read_json(path)
-    except FileNotFoundError:
-        where = f"no {path.name} in {str(path.parent)!r}"
-        raise InputError(f"run: {where}; allowed is a folder of staleproof train --out") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"run: {str(path)!r} cannot be read: {error}") from None
-    if not isinstance(found, dict):
-        raise InputError(f"run: {str(path)!r} is no JSON object")
-    return found

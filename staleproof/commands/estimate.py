@@ -29,6 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--batch", type=integer(1), default=1, metavar="N", help="problem: samples a gradient (default: 1)")
     add("--draws", type=integer(3, 100_000), metavar="N", help="gradients drawn (default: 64, of a run 32)")
     add("--seed", type=seed, default=0, metavar="N", help="of the draws and of Lanczos' start (default: 0)")
+    add("--windows", type=integer(1, 100_000), metavar="N",
+        help="run: most training windows that a full gradient is made of (default: 256)")  # fmt: skip
     add("--level", type=_level, default=0.95, metavar="P", help="of intervals (default: 0.95)")
     add("--list", action="store_true", help="print the problems with their options, and the estimators")
     add_json(parser)
@@ -59,6 +61,8 @@ def _of_problem(args: argparse.Namespace, names: list[str]) -> tuple[list[Any], 
     from empirics.problem_constants import NAMES, ProblemConstants, problem_constants
     from empirics.problems.registry import NORM_OF, PROBLEMS, make_problem
 
+    if args.windows is not None:
+        raise InputError("windows: for runs only; a problem has its own samples")
     if args.target not in PROBLEMS:
         allowed = ", ".join(PROBLEMS)
         raise InputError(f"target: {args.target!r} is neither a folder nor one of {allowed}")
@@ -76,7 +80,7 @@ def _of_run(args: argparse.Namespace, names: list[str]) -> tuple[list[Any], str]
 
     if args.set or args.batch != 1:
         raise InputError("set, batch: for problems only; a run has its own")
-    setting = RunConstants(Path(args.target), args.norm, args.draws or 32, args.level)
+    setting = RunConstants(Path(args.target), args.norm, args.draws or 32, args.level, args.windows or 256)
     own = setting.config.optimizer == "lmo"
     if own and args.norm is not None:
         raise InputError(f"norm: {args.norm!r}; a run of lmo has its own norm")

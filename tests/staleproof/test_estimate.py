@@ -98,6 +98,8 @@ def test_text_and_list(capsys):
         (["mlp", "--batch", "0"], ["--batch", "'0'"]),
         (["."], ["no status.json", "staleproof train --out"]),
         ([".", "--batch", "2"], ["for problems only"]),
+        (["mlp", "--windows", "2"], ["windows: for runs only"]),
+        ([".", "--windows", "0"], ["--windows", "'0'"]),
     ],
 )
 def test_bad_input_is_one_line_and_exit_2(words, said, capsys, tmp_path, monkeypatch):
@@ -129,7 +131,7 @@ def run_folder(train_in_process, corpus, tmp_path):
 def test_a_run_folder(run_folder, capsys):
     folder = run_folder()
     capsys.readouterr()
-    words = (str(folder), "--constants", "all", "--draws", "8")
+    words = (str(folder), "--constants", "all", "--draws", "8", "--windows", "8")
     result = estimate(capsys, *words)
     assert result["norm"] == "the optimizer's own"
     found = {}
@@ -144,8 +146,13 @@ def test_a_run_folder(run_folder, capsys):
         assert all(c["how"] == "estimated" and 0 <= c["low"] <= c["value"] <= float(c["high"]) for c in found[name])
     gap = found["Delta0"][0]
     assert gap["value"] == pytest.approx(math.log(256), abs=1.0) and 0 <= gap["low"] <= gap["value"] <= gap["high"]
-    for name in ("E0", "dbar"):
-        assert found[name][0]["value"] is None and found[name][0]["reason"]
+    # Of the run made again; the text has more windows than are taken.
+    assert found["dbar"][0]["value"] == pytest.approx(1.0, rel=1e-3) and found["r_hi"][0]["how"] == "exact"
+    assert "f over 8 of 3591 training windows" in found["E0"][0]["where"] and found["E0"][0]["value"] > 0
+    assert found["E0"][0]["how"] == found["mean_error_norm"][0]["how"] == "estimated"
+    (whole,) = estimate(capsys, str(folder), "--constants", "E0", "--windows", "3591")["constants"]
+    assert whole["how"] == "exact" and "all 3591 training windows" in whole["where"]
+    assert 0 < whole["value"] < found["E0"][0]["value"] and "too large" in found["E0"][0]["note"]
     assert estimate(capsys, *words) == result
     # What is wrong with a folder is said, not guessed around.
     kept = (folder / "weights.pt").read_bytes()
