@@ -96,18 +96,26 @@ def _pair(x: Samples, y: Samples, names: tuple[str, str]) -> tuple[np.ndarray, n
     return a, b
 
 
-def student_interval(samples: Samples, level: float = 0.95) -> Interval:
-    """Mean and Student interval of independent samples, shape [n], n >= 2. Raises InputError otherwise."""
+def _size(*arrays: np.ndarray) -> float:
+    return max(float(np.abs(array).max()) for array in arrays)
+
+
+def student_interval(samples: Samples, level: float = 0.95, scale: float = 0.0) -> Interval:
+    """Mean and Student interval of independent samples, shape [n], n >= 2, that are not all equal up to round-off of
+    numbers as large as they or `scale`. Raises InputError otherwise."""
     array = _samples(samples, "samples")
+    if (why := unfit(array, scale)) is not None:
+        raise InputError(f"samples: {why}")
     half = stats.t.ppf(0.5 + _check_level(level) / 2, array.size - 1) * array.std(ddof=1) / math.sqrt(array.size)
     mean = float(array.mean())
     return Interval(mean, mean - float(half), mean + float(half), level, "Student", array.size)
 
 
 def paired_interval(x: Samples, y: Samples, level: float = 0.95) -> Interval:
-    """Mean of x - y over pairs and its Student interval; x, y of shape [n], n >= 2."""
+    """Mean of x - y over pairs and its Student interval; x, y of shape [n], n >= 2. Raises InputError where all
+    differences are equal up to the round-off of x and y."""
     a, b = _pair(x, y, ("x", "y"))
-    difference = student_interval(a - b, level)
+    difference = student_interval(a - b, level, _size(a, b))
     return Interval(difference.value, difference.low, difference.high, level, "Student, paired", difference.n)
 
 
@@ -115,16 +123,20 @@ def fieller_ratio(numerator: Samples, denominator: Samples, level: float = 0.95)
     """mean(numerator)/mean(denominator) over pairs with Fieller's interval; shapes [n], n >= 2.
 
     The interval holds every q for which mean(numerator - q denominator) is not significantly different from 0.
-    It is finite only if the denominator's own Student interval excludes 0; else `defined` is False.
+    It is finite only if the denominator's own Student interval excludes 0; else `defined` is False. So it is where all
+    numerators are the same multiple of their denominators, up to round-off: that would be an interval of no width.
     """
     a, b = _pair(numerator, denominator, ("numerator", "denominator"))
     n, t = a.size, float(stats.t.ppf(0.5 + _check_level(level) / 2, a.size - 1))
     covariance = np.cov(a, b, ddof=1) / n
     A, B = float(a.mean()), float(b.mean())
+    if B and unfit(a - A / B * b, _size(a, A / B * b)) is not None:
+        note = f"all {n} pairs have the ratio {A / B:.6g}; equal samples say nothing about their spread"
+        return Ratio(None, None, None, level, "Fieller", n, False, note)
     lead = B**2 - t**2 * float(covariance[1, 1])  # q^2 lead - 2 q middle + last <= 0
-    own = student_interval(b, level)
-    if lead <= 0 or own.covers(0.0):
-        note = f"the denominator's interval [{own.low:.6g}, {own.high:.6g}] covers 0"
+    half = t * math.sqrt(float(covariance[1, 1]))
+    if lead <= 0 or abs(B) <= half:
+        note = f"the denominator's interval [{B - half:.6g}, {B + half:.6g}] covers 0"
         return Ratio(None, None, None, level, "Fieller", n, False, note)
     middle = A * B - t**2 * float(covariance[0, 1])
     last = A**2 - t**2 * float(covariance[0, 0])
@@ -159,14 +171,20 @@ def log_jackknife_interval(left_out: Samples, value: float, level: float = 0.95,
     return Interval(value, low, high, level, "jackknife of the logarithm, Student", n)
 
 
-def unfit(samples: np.ndarray) -> str | None:
-    """Why samples [n] give no interval, or None: a spread of 0, up to round-off, is no evidence of a width of 0."""
+#: Spreads of so many units of round-off, of the largest number that went into them, are none: sums differ in order.
+ROUND_OFF = 64 * float(np.finfo(float).eps)
+
+
+def unfit(samples: np.ndarray, scale: float = 0.0) -> str | None:
+    """Why samples [n] give no interval, or None: a spread of 0, up to round-off, is no evidence of a width of 0.
+
+    scale: size of the numbers that the samples were computed from, where these are larger than the samples."""
     if samples.ndim != 1 or samples.size < 2:
         return f"{samples.size} sample(s) of shape {samples.shape}; an interval needs at least 2 numbers"
     bad = np.flatnonzero(~np.isfinite(samples))
     if bad.size:
         return f"sample {bad[0]} is {samples[bad[0]]}; an interval needs finite numbers"
-    if np.ptp(samples) <= 4 * np.finfo(float).eps * np.abs(samples).max():
+    if np.ptp(samples) <= ROUND_OFF * max(float(np.abs(samples).max()), scale):
         return f"all {samples.size} samples are {samples[0]:.6g}; equal samples say nothing about their spread"
     return None
 

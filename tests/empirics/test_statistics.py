@@ -76,6 +76,26 @@ def test_bad_samples(bad):
         fieller_ratio(bad, bad)
 
 
+@pytest.mark.parametrize("shift", [0.0, 1.0, 1e9])
+def test_equal_samples_have_no_interval(shift):
+    """Up to round-off of what they were computed from: a spread of 0 is no evidence of a width of 0."""
+    x = shift + np.array([0.1 + 0.2, 0.3, 0.3])
+    with pytest.raises(InputError, match="all 3 samples are .*equal samples say nothing about their spread"):
+        student_interval(x)
+    with pytest.raises(InputError, match="all 3 samples are"):  # differences of 1e-16 of numbers of size 1
+        paired_interval(shift + np.array([1.0, 2.0, 3.0]), shift + np.array([1.0, 2.0, 3.0]) * (1 + 2e-16))
+    assert paired_interval([1.0, 2.0, 3.0], [1.0, 2.0, 3.0 + 1e-12]).low < 0
+
+
+def test_a_ratio_of_pairs_that_are_proportional_has_no_interval():
+    for numerator, denominator in (([1.0, 1.0, 1.0], [2.0, 2.0, 2.0]), ([0.1, 0.2, 0.3], [0.3, 0.6, 0.9])):
+        ratio = fieller_ratio(numerator, denominator)
+        assert not ratio.defined and ratio.value is None and "all 3 pairs have the ratio" in ratio.note
+    assert fieller_ratio([1.0, 1.1, 0.9], [2.0, 2.0, 2.0]).defined  # a number that is known, as denominator
+    assert fieller_ratio([1.0, 1.0, 1.0], [2.0, 2.1, 1.9]).defined
+    assert "covers 0" in fieller_ratio([1.0, 1.1, 0.9], [0.0, 0.0, 0.0]).note
+
+
 def test_bad_level_pairs_and_interval():
     with pytest.raises(InputError, match="level"):
         student_interval([1.0, 2.0], 1.0)
