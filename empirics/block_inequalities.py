@@ -20,7 +20,8 @@ import numpy as np
 
 from empirics.block_runs import Paths
 from empirics.errors import InputError
-from empirics.statistics import Interval, student_interval
+from empirics.statistics import ROUND_OFF as UNITS
+from empirics.statistics import Interval, student_interval, unfit
 from theory.bound import Bound
 from theory.errors import InputError as TheoryInputError
 from theory.inequality import Inequality
@@ -50,7 +51,7 @@ NO_NOISE = ("delayed-gd", "delayed-gd-finite", "delayed-gd-two-sided")
 class Check:
     """One inequality on a run. left, right: after progress was moved to the left, where utilisation is largest; low,
     median, utilisation: least, middle and largest left/right over steps (and paths); interval: of the left side minus
-    the right one, for kind "statistical"; holds: whether nothing refutes it.
+    the right one, for kind "statistical" and paths that differ; holds: whether nothing refutes it.
     """
 
     name: str
@@ -99,15 +100,21 @@ def check_of(
     name: str, left: np.ndarray, right: np.ndarray, scale: float | np.ndarray, kind: str, level: float
 ) -> Check:
     """left, right: shapes that broadcast. Certified: each pair is a statement. Statistical: shape [statements,
-    paths], and each row's mean is one.
+    paths], and each row's mean is one; where all paths have the same difference it is judged as that number.
     """
     left, right = np.broadcast_arrays(np.asarray(left, dtype=float), np.asarray(right, dtype=float))
     interval = None
     if kind == "statistical":
-        worst = [student_interval(d, 1 - (1 - level) / len(left)) for d in left - right]
-        interval = max(worst, key=lambda i: i.low)
+        allowed, differences = ROUND_OFF * float(np.max(scale)), left - right
+        if differences.shape[-1] < 2:
+            raise InputError(f"paths: {differences.shape[-1]} for a mean over paths; allowed are at least 2")
+        random = np.array([unfit(d, allowed / UNITS) is None for d in differences])
+        share = 1 - (1 - level) / len(left)
+        worst = [student_interval(d, share) for d in differences[random]]
+        interval = max(worst, key=lambda i: i.low, default=None)
+        holds = bool((differences[~random].mean(axis=-1) <= allowed).all())
+        holds = holds and (interval is None or interval.low <= allowed)
         left, right = left.mean(axis=-1), right.mean(axis=-1)
-        holds = interval.low <= ROUND_OFF * float(np.max(scale))
     else:
         holds = bool((left - right <= ROUND_OFF * scale).all())
     ratio = np.full(left.shape, np.inf)

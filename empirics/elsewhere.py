@@ -14,11 +14,7 @@ ELSEWHERE: dict[str, str] = {
     name: _RECORDER.format(name=name)
     for name in ("f_now", "f_next", "grad_norm", "error_norm", "delay_bias", "noise_norm", "delta")
 } | {
-    "dbar": _BUDGET.format(theorem="error-feedback"),
-    "r_lo": _BUDGET.format(theorem="delayed-lmo-inexact"),
-    "r_hi": _BUDGET.format(theorem="delayed-lmo-inexact"),
     "mean_grad_norm": _BUDGET.format(theorem="delayed-lmo"),
-    "mean_error_norm": "empirics.estimators.momentum_lag.MomentumLag",
     "f_first": "empirics.estimators.trajectory.Trajectory",
     "f_last": "empirics.estimators.trajectory.Trajectory",
     "delta_mean_weighted": "empirics.estimators.update_drift.UpdateDrift",

@@ -87,7 +87,7 @@ class ProblemConstants:
 
     @cached_property
     def _spectrum(self) -> Spectrum:
-        return extreme_eigenvalues(self._product, self.start, seed=self.seed)
+        return extreme_eigenvalues(self._product, self.start, "both", seed=self.seed, level=self.level)
 
     def _product(self, v: Weights) -> Weights:
         return self.problem.hessian_product(self.start, v)
@@ -95,25 +95,33 @@ class ProblemConstants:
     def L(self) -> Constant:
         if "L" in self._known:
             return self._known["L"]
-        return upper_smoothness(self._product, self.norm, self.start, seed=self.seed).constant("start")
+        found = upper_smoothness(self._product, self.norm, self.start, seed=self.seed, level=self.level)
+        return found.constant("start")
 
     def lambda_max(self) -> Constant:
         s = self._spectrum
-        note = f"{'converged' if s.converged else 'not converged'} after {s.products} products; residual "
-        low, high = s.modulus, math.inf if s.bracket is None else s.bracket[1]
+        return self._eigenvalue("lambda_max", s.top, s.top, s.top + (s.reach or 0.0), s.settled("top"), s.residuals[-1])
+
+    def lambda_min(self) -> Constant:
+        s = self._spectrum
+        low = s.bottom - (s.reach or 0.0)
+        return self._eigenvalue("lambda_min", s.bottom, low, s.bottom, s.settled("bottom"), s.residuals[0])
+
+    def hessian_norm(self) -> Constant:
+        """The largest modulus of an eigenvalue: the smoothness at the start in the Frobenius norm."""
+        s = self._spectrum
+        assert s.bracket is not None
+        low, high = s.bracket
+        found = self._eigenvalue("hessian_norm", s.modulus, low, high, s.settled("magnitude"), s.residual)
+        return replace(found, note=f"{found.note}; of the eigenvalue {s.signed:.6g}")
+
+    def _eigenvalue(
+        self, name: str, value: float, low: float, high: float, settled: bool, residual: float
+    ) -> Constant:
+        s = self._spectrum
+        words = f"{'converged' if settled else 'not converged'} after {s.products} products; residual {residual:.1g}"
         level = s.level if high > low else None
-        return Constant(
-            "lambda_max",
-            s.modulus,
-            "estimated",
-            "start",
-            low,
-            high,
-            level,
-            "Lanczos",
-            None,
-            note + f"{s.residual:.1g}; signed {s.signed:.6g}",
-        )
+        return Constant(name, value, "estimated", "start", low, high, level, "Lanczos", None, words)
 
     def sigma(self) -> Constant:
         share = 1 / math.sqrt(self.batch)
@@ -168,7 +176,8 @@ class ProblemConstants:
 
 
 NAMES = (
-    "L", "lambda_max", "sigma", "rho", "rho_effective", "dual_noise", "f_star", "Delta0", "E0", "hessian_lipschitz"
+    "L", "hessian_norm", "lambda_max", "lambda_min", "sigma", "rho", "rho_effective", "dual_noise", "f_star", "Delta0",
+    "E0", "hessian_lipschitz",
 )  # fmt: skip
 
 

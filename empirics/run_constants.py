@@ -1,8 +1,10 @@
-"""The constants of a run that `staleproof train --out` has left: what its files say exactly, and what fresh data show.
+"""The constants of a run that `staleproof train --out` has left: what its files say exactly, and what its data show.
 
 The files have settings, the trace's delays, the losses and the last weights; the start is made again from the seed.
-Text windows are a continuum, so f and its gradient are only sampled: on batches that the run has not seen, independent
-of its weights. What would need the run's own steps (drift, momentum) is not applicable, and says so.
+sigma, L and Delta0 are sampled on the batches that the run would have drawn next ("further batches"): independent draws
+from the training windows. Of a small text the run has met most of these windows before: its own f is the mean over
+them, and not a test loss. E0 is by enumeration of at most `windows` of them, evenly spaced; what needs the run's own
+steps (drift, momentum, the oracle, smoothness along the path) is from the run made again (`empirics.run_steps`).
 """
 
 from __future__ import annotations
@@ -20,40 +22,41 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from empirics.applicability import RunFacts, delay_changes, step_size_changes
-from empirics.constants import Constant, exact, not_applicable
+from empirics.constants import Constant, exact, mean_of, not_applicable
 from empirics.errors import InputError
 from empirics.estimators.gradient_noise import per_sample_variance, stack
 from empirics.estimators.model_norm import AnyNorm, ModelNorm, model_norm
 from empirics.estimators.norm_ratio import rho
 from empirics.estimators.objective import FiniteObjective
 from empirics.estimators.upper_smoothness import upper_smoothness
+from empirics.estimators.weights import Weights, minus
 from empirics.problem_constants import OnName, check_draws, check_numbers, constants_of, quiet
-from empirics.run_budget import facts_of_run
 from empirics.run_folder import RunFolder, read_run
 from empirics.run_gap import f_star_of_losses, gap_of_losses
+from empirics.run_settings import NAMES as OF_SETTINGS
+from empirics.run_settings import setting_of_run
+from empirics.run_steps import NAMES as OF_STEPS
+from empirics.run_steps import RunSteps
 from pipeline.data.corpus import load_corpus
 from pipeline.divergence import Divergence
 from pipeline.options import config_of
 from pipeline.training import TrainConfig
 
-NAMES = ("eta", "alpha", "tau", "K", "rho", "L", "sigma", "f_star", "Delta0", "E0", "dbar")
+NAMES = (*OF_SETTINGS, "rho", "L", "sigma", "f_star", "Delta0", "E0", *OF_STEPS)
 #: Sequences in the fixed batch on which curvature is measured.
 CURVATURE_SEQUENCES = 8
-_NEEDS_STEPS = {
-    "E0": "needs the full gradient at the start, and text windows are a continuum: record a run on a pool of sequences",
-    "dbar": "needs the run's updates, which the folder does not keep: record the run",
-}
 
 
 @dataclass(frozen=True)
 class RunConstants:
-    """A complete run in a folder. norm_name: None for lmo, which has its own; draws: batches drawn."""
+    """A complete run in a folder. norm_name: None for lmo, which has its own; draws: batches drawn; windows: most
+    training windows that a full gradient is made of."""
 
     folder: Path
     norm_name: str | None = None
     draws: int = 32
     level: float = 0.95
+    windows: int = 256
 
     def __post_init__(self) -> None:
         if self.draws < 3:
@@ -108,7 +111,7 @@ class RunConstants:
         return [("start", first), ("last weights", {name: weights[name] for name in first})]
 
     def _objective(self, sequences: int) -> FiniteObjective:
-        """The loss on so many sequences that the run has not seen."""
+        """The loss on so many of the sequences that the run would have drawn next."""
         inputs, targets = self._fresh(sequences)
         return FiniteObjective(self.config.make_layers(), inputs, targets, self.config.loss)
 
@@ -157,72 +160,43 @@ class RunConstants:
 
     def measure(self, name: str) -> list[Constant]:
         """One constant, at each point where it is measured."""
-        if name in ("eta", "alpha", "tau", "K"):
-            return [self._setting(name)]
+        if name in OF_SETTINGS:
+            return [setting_of_run(name, self.config, self.summary, self._groups(self._objective(1).parameters()))]
         if name == "rho":
             return [rho(self.norm, self._objective(1).parameters())]
-        if name in _NEEDS_STEPS:
-            return [not_applicable(name, _NEEDS_STEPS[name], str(self.folder))]
         if (why := self._unfit) is not None:
             return [not_applicable(name, why, str(self.folder))]
         if name == "Delta0":
             return [gap_of_losses(*self._losses, self.level)]
         if name == "f_star":
             return [f_star_of_losses(self._losses[1], self.level)]
+        if name == "E0":
+            return [self._start_error()]
+        if name in OF_STEPS:
+            return [self._steps.measure(name)]
         return [(self._L if name == "L" else self._sigma)(where, x) for where, x in self._points]
-
-    @cached_property
-    def _facts(self) -> RunFacts:
-        return facts_of_run(self.config)
-
-    def _setting(self, name: str) -> Constant:
-        if name == "K":
-            return exact("K", self.config.steps, "settings")
-        if name == "tau":
-            return self._tau()
-        if name == "eta" and (why := step_size_changes(self._facts)) is not None:
-            return not_applicable("eta", f"changes during the run: {why}", "settings", "exact")
-        groups = self._groups(self._objective(1).parameters())
-        if name == "eta":
-            rates = sorted({float(group["lr"]) for group in groups})
-            if len(rates) > 1:
-                why = f"not one number: by group of parameters {', '.join(f'{rate:g}' for rate in rates)}"
-                return not_applicable("eta", why, "settings", "exact")
-            return exact("eta", self.summary["lr"], "settings")
-        if "alpha" not in groups[0]:
-            why = f"optimizer {self.config.optimizer!r} has no single alpha; allowed is lmo"
-            return not_applicable("alpha", why, "settings", "exact")
-        return exact("alpha", float(groups[0]["alpha"]), "settings")
-
-    def _tau(self) -> Constant:
-        delays, where = self.summary["optimizer_step_delay"], "counted from the run's trace"
-        if (why := delay_changes(self._facts)) is not None:
-            said = f"changes during the run: {why}"
-        elif len(set(delays)) > 1:
-            said = f"not one number: by stage {', '.join(map(str, delays))}"
-        else:
-            return exact("tau", max(delays), where, f"by stage: {delays}")
-        return not_applicable("tau", said, where, "exact")
 
     def _L(self, where: str, x: dict[str, Tensor]) -> Constant:
         objective = self._objective(CURVATURE_SEQUENCES)
-        found = upper_smoothness(lambda v: objective.hessian_product(x, dict(v)), self.norm, x)
-        at = f"{where}, {CURVATURE_SEQUENCES} fresh sequences"
+        found = upper_smoothness(lambda v: objective.hessian_product(x, dict(v)), self.norm, x, level=self.level)
+        at = f"{where}, {CURVATURE_SEQUENCES} further sequences"
         constant = found.constant(at)
         note = f"of the mean over these sequences at this point only: no bound on L; {constant.note}"
         return replace(constant, high=math.inf, level=None, note=note)
+
+    def _gradients(self, x: dict[str, Tensor]) -> list[Weights]:
+        """Of the further batches."""
+        batch, objective = self._batch, self._objective(self.draws * self._batch)
+        return [objective.batch_gradient(x, slice(i * batch, (i + 1) * batch)) for i in range(self.draws)]
 
     @property
     def _batch(self) -> int:
         return self.config.plan.microbatches * self.config.sequences
 
     def _sigma(self, where: str, x: dict[str, Tensor]) -> Constant:
-        batch, at = self._batch, f"{where}, {self.draws} fresh batches"
+        batch, at = self._batch, f"{where}, {self.draws} further batches"
         check_numbers(self.draws, x)
-        objective = self._objective(self.draws * batch)
-        rows = [slice(i * batch, (i + 1) * batch) for i in range(self.draws)]
-        gradients = stack([objective.batch_gradient(x, part) for part in rows])
-        v = per_sample_variance(gradients, batch, where=at, level=self.level)
+        v = per_sample_variance(stack(self._gradients(x)), batch, where=at, level=self.level)
         if v.value is None or v.low is None or v.high is None:
             return replace(v, name="sigma")
         note = v.note.replace("of one sample, from batches of", "of a batch of")
@@ -230,8 +204,31 @@ class RunConstants:
         return Constant("sigma", value, "estimated", at, low, high, self.level, v.method, v.n, note)
 
     @cached_property
+    def _steps(self) -> RunSteps:
+        return RunSteps(self.config, self.corpus.text, self.summary["losses"], self.windows)
+
+    def _start_error(self) -> Constant:
+        """E dual(m_0 - grad f(x_0)): m_0 is 0, or the first batch's gradient."""
+        where, x = self._points[0]
+        group = self._groups(self._objective(1).parameters())[0]
+        if "momentum_start" not in group:
+            why = f"optimizer {self.config.optimizer!r} has no m_0 of the theorems; allowed is lmo"
+            return not_applicable("E0", why, where)
+        steps, norm = self._steps, self.norm
+        _, g = steps.objective.finite.value_and_gradient(x)
+        at = f"{where}; f over {steps.of_f}"
+        if group["momentum_start"] == "gradient":
+            errors = [norm.dual(minus(row, g)) for row in self._gradients(x)]
+            return mean_of("E0", errors, at, self.level, f"m_0 = the first gradient: {self.draws} further batches")
+        value, note = norm.dual(g), "m_0 = 0: dual norm of the full gradient"
+        if steps.objective.whole:
+            return exact("E0", value, at, note)
+        note += "; of a part, whose sampling makes it rather too large"  # the dual norm is convex
+        return Constant("E0", value, "estimated", at, method="enumeration of a part", note=note)
+
+    @cached_property
     def _losses(self) -> tuple[np.ndarray, np.ndarray]:
-        """At the start and at the last weights, on the same fresh batches."""
+        """At the start and at the last weights, on the same further batches."""
         batch = self._batch
         inputs, targets = self._fresh(self.draws * batch)
         layers, loss = self.config.make_layers(), self.config.loss

@@ -34,6 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"{MOST_BATCH}; times --draws at most 1000000 (default: 1)")  # fmt: skip
     add("--draws", type=integer(3, 100_000), metavar="N", help="gradients drawn (default: 64, of a run 32)")
     add("--seed", type=seed, default=0, metavar="N", help="of the draws and of Lanczos' start (default: 0)")
+    add("--windows", type=integer(1, 100_000), metavar="N",
+        help="run: most training windows that a full gradient is made of (default: 256)")  # fmt: skip
     add("--level", type=_level, default=0.95, metavar="P", help="of intervals (default: 0.95)")
     add("--list", action="store_true", help="print the problems with their options, and the estimators")
     add_json(parser)
@@ -71,11 +73,16 @@ def run(args: argparse.Namespace) -> int:
 def _of_problem(args: argparse.Namespace, names: list[str]) -> tuple[list[Any], str, None]:
     from empirics.problem_constants import NAMES, ProblemConstants, problem_constants
     from empirics.problems.registry import NORM_OF, PROBLEMS, make_problem
+    from empirics.run_constants import NAMES as OF_RUNS
     from pipeline.progress import Progress
 
+    if args.windows is not None:
+        raise InputError("windows: for runs only; a problem has its own samples")
     if args.target not in PROBLEMS:
         allowed = ", ".join(PROBLEMS)
         raise InputError(f"target: {args.target!r} is neither a folder nor one of {allowed}")
+    if (of_a_run := next((name for name in names if name in OF_RUNS and name not in NAMES), None)) is not None:
+        raise InputError(f"constants: {of_a_run!r} is of a run only; of a problem allowed are {', '.join(NAMES)}")
     options = dict(_assignment(text) for text in args.set)
     if len(options) != len(args.set):
         raise InputError("set: an option is given twice; give each once")
@@ -94,7 +101,7 @@ def _of_run(args: argparse.Namespace, names: list[str]) -> tuple[list[Any], str,
 
     if args.set or args.batch != 1:
         raise InputError("set, batch: for problems only; a run has its own")
-    setting = RunConstants(Path(args.target), args.norm, args.draws or 32, args.level)
+    setting = RunConstants(Path(args.target), args.norm, args.draws or 32, args.level, args.windows or 256)
     own = setting.config.optimizer == "lmo"
     if own and args.norm is not None:
         raise InputError(f"norm: {args.norm!r}; a run of lmo has its own norm")

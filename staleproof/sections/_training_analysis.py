@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from empirics.errors import InputError
 from empirics.gpt_runs import Drift, TheoremRun, in_processes, measure_drift, measure_theorem
 from empirics.run_budget import budget_of_run
 from empirics.statistics import Interval, fieller_ratio, paired_interval, student_interval
@@ -42,8 +43,12 @@ def gaps(results: dict[str, Any], claims: list[Claim]) -> None:
             claims.append(Claim.missing(f"training.gap.{optimizer}", "statistical", "gap of 2BW", why))
             continue
         sync, stale, corrected = (np.array([finals[arm][s] for s in seeds]) for arm in plan.ARMS)
-        gap = paired_interval(stale, sync)
-        gap_corrected = paired_interval(corrected, sync)
+        try:
+            gap = paired_interval(stale, sync)
+            gap_corrected = paired_interval(corrected, sync)
+        except InputError as error:  # the arms are equal in every seed: no interval
+            claims.append(Claim.missing(f"training.gap.{optimizer}", "statistical", "gap of 2BW", str(error)))
+            continue
         share = fieller_ratio(stale - corrected, stale - sync)
         if share.defined and gap.low <= 0:
             note = "delay did not cost anything here: there is no gap to recover"
@@ -148,13 +153,22 @@ def _diagnostics(drifts: list[Drift], results: dict[str, Any]) -> None:
             continue  # diverged runs have no average; the gaps name them
         row: dict[str, Any] = {"optimizer": optimizer, "correction": correction}
         for name in ("drift", "momentum_lag", "delay_bias"):
-            row[name] = student_interval([getattr(d, name) for d in runs]).as_dict()
+            row[name] = _mean([getattr(d, name) for d in runs])
         row["note"] = (
             f"Frobenius norm, relative; mean over the second half of a run, {len(runs)} seeds in the oracle; "
             "bias and lag against the gradient on held-out text (so the lag holds sampling noise too) at "
             + ("y_k = x_k - U_{k-1}" if correction != "none" else "x_k")
         )
         results["diagnostics"].append(row)
+
+
+def _mean(samples: list[float]) -> dict[str, Any]:
+    """With Student's interval, or without one where the samples do not differ."""
+    try:
+        return student_interval(samples).as_dict()
+    except InputError as error:
+        value = sum(samples) / len(samples)
+        return {"value": value, "low": None, "high": None, "level": None, "method": str(error), "n": len(samples)}
 
 
 def _equal_to_processes(run: str, real: Any, weights: dict[str, Tensor], claims: list[Claim]) -> None:

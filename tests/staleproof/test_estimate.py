@@ -88,7 +88,7 @@ def test_text_and_list(capsys):
     [
         ([], ["target: not given", "--list"]),
         (["nowhere"], ["'nowhere' is neither a folder nor one of least-squares"]),
-        (["mlp", "--constants", "L,Q"], ["constants: 'Q'", "allowed are L, lambda_max"]),
+        (["mlp", "--constants", "L,Q"], ["constants: 'Q'", "allowed are L, hessian_norm, lambda_max"]),
         (["mlp", "--constants", "L,L"], ["'L' is given twice"]),
         (["mlp", "--norm", "nuclear"], ["norm: 'nuclear'", "spectral, sign"]),
         (["mlp", "--norm", "spectral"], ["norm: 'spectral'", "bias"]),
@@ -102,9 +102,12 @@ def test_text_and_list(capsys):
         (["mlp", "--batch", "1000000000"], ["--batch", "'1000000000'", "to 100000"]),
         (["mlp", "--batch", "20000"], ["draws times batch: 64 x 20000", "at most 1000000"]),
         (["mlp", "--set", "hidden=0"], ["'0'", "from 1 to 4096"]),
-        (["mlp", "--constants", "dbar"], ["'dbar'", "is what staleproof budget RUN --theorem error-feedback gives"]),
+        (["mlp", "--constants", "dbar"], ["'dbar' is of a run only; of a problem allowed are L, "]),
+        (["mlp", "--constants", "noise_norm"], ["'noise_norm'", "is what empirics.lmo_recorder.LMORecorder, rows"]),
         (["."], ["no status.json", "staleproof train --out"]),
         ([".", "--batch", "2"], ["for problems only"]),
+        (["mlp", "--windows", "2"], ["windows: for runs only"]),
+        ([".", "--windows", "0"], ["--windows", "'0'"]),
     ],
 )
 def test_bad_input_is_one_line_and_exit_2(words, said, capsys, tmp_path, monkeypatch):
@@ -136,7 +139,7 @@ def run_folder(train_in_process, corpus, tmp_path):
 def test_a_run_folder(run_folder, capsys):
     folder = run_folder()
     capsys.readouterr()
-    words = (str(folder), "--constants", "all", "--draws", "8")
+    words = (str(folder), "--constants", "all", "--draws", "8", "--windows", "8")
     result = estimate(capsys, *words)
     assert result["norm"].startswith("the optimizer's own") and result["diverged"] is None
     found = {}
@@ -151,8 +154,13 @@ def test_a_run_folder(run_folder, capsys):
         assert all(c["how"] == "estimated" and 0 <= c["low"] <= c["value"] <= float(c["high"]) for c in found[name])
     gap = found["Delta0"][0]
     assert gap["value"] == pytest.approx(math.log(256), abs=1.0) and 0 <= gap["low"] <= gap["value"] <= gap["high"]
-    for name in ("E0", "dbar"):
-        assert found[name][0]["value"] is None and found[name][0]["reason"]
+    # Of the run made again; the text has more windows than are taken.
+    assert found["dbar"][0]["value"] == pytest.approx(1.0, rel=1e-3) and found["r_hi"][0]["how"] == "exact"
+    assert "f over 8 of 3591 training windows" in found["E0"][0]["where"] and found["E0"][0]["value"] > 0
+    assert found["E0"][0]["how"] == found["mean_error_norm"][0]["how"] == "estimated"
+    (whole,) = estimate(capsys, str(folder), "--constants", "E0", "--windows", "3591")["constants"]
+    assert whole["how"] == "exact" and "all 3591 training windows" in whole["where"]
+    assert 0 < whole["value"] < found["E0"][0]["value"] and "too large" in found["E0"][0]["note"]
     assert estimate(capsys, *words) == result
     # What is wrong with a folder is said, not guessed around.
     kept = (folder / "weights.pt").read_bytes()
