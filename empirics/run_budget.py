@@ -2,8 +2,9 @@
 
 f is the mean over windows of the training text: all of them where they are at most `windows`, else that many, evenly
 spaced. The pathwise steps hold for any function f as long as the noise is what the gradients had beside grad f, and
-that is recorded; only the noise's expectation needs f to be what the batches are drawn from. f and its gradient are
-computed in float64 at the run's own weights, so the noise has their rounding in it too.
+that is recorded; the noise's expectation needs f to be what the batches are drawn from, so with a part of the windows
+the editions with constants are not applicable. f and its gradient are computed in float64 at the run's own weights, so
+the noise has their rounding in it too.
 
 The lower bound of f is 0, a cross-entropy. No finite L holds everywhere (docs/budget.md), so there is no worst case.
 """
@@ -133,7 +134,7 @@ def budgets_of_run(
 
     result = train_oracle(config, text, observe)
     recorder.flush()
-    facts = replace(facts, skipped=len(result.skipped))
+    facts = replace(facts, skipped=len(result.skipped), whole=objective.whole)
     constants = Constants({"f_star": 0.0}, {"f_star": "lower bound: a cross-entropy is not negative"})
     about = {
         "windows": objective.windows,

@@ -52,7 +52,7 @@ def setting_of(theorem: str, steps: int, sigma: float) -> Setting:
 
 def row(found: dict[str, Any], setting: Setting) -> dict[str, Any]:
     """A budget for the result file."""
-    kept = ("theorem", "title", "status", "reasons", "inequalities", "waterfall", "editions", "violations")
+    kept = ("theorem", "title", "status", "reasons", "inequalities", "counts", "waterfall", "editions", "violations")
     settings = {name: getattr(setting, name) for name in ("name", "tau", "eta", "alpha", "sigma", "correction")}
     return settings | {"steps": setting.K} | {name: found[name] for name in kept if name in found}
 
@@ -96,12 +96,13 @@ def _theorem_claims(rows: list[dict[str, Any]]) -> list[Claim]:
         mine = [r for r in rows if r["theorem"] == theorem]
         worst = max(mine, key=lambda r: badness(largest(r)[0]))
         value, place = largest(worst)
-        steps = sum(i["kind"] == "certified" for i in worst.get("inequalities", ()))
+        used = [i for i in worst.get("inequalities", ()) if i["kind"] == "certified"]
+        steps, sure = len(used), sum(not i["evidence"] for i in used)
         claims.append(
             Claim.certified(
                 f"empirics.budget.{theorem}",
-                f"{worst['title']}: left/right of {steps} pathwise inequalities of its proof at every step of "
-                f"{len(mine)} runs",
+                f"{worst['title']}: left/right of {steps} pathwise inequalities of its proof ({sure} of them of any "
+                f"vectors) at every step of {len(mine)} runs",
                 value,
                 ROUND_OFF,
                 place=f"{place}, {worst['name']}",

@@ -11,11 +11,12 @@ import numpy as np
 from torch import Tensor
 
 from empirics.gpt_runs import Drift, TheoremRun, in_processes, measure_drift, measure_theorem
+from empirics.pathwise import ROUND_OFF
 from empirics.run_budget import budget_of_run
 from empirics.statistics import Interval, fieller_ratio, paired_interval, student_interval
 from pipeline.delays import optimizer_step_delay
 from pipeline.oracle import OracleResult, largest_difference
-from staleproof.claims import Claim
+from staleproof.claims import Claim, badness
 from staleproof.presets import Preset
 from staleproof.sections import _training_plan as plan
 from staleproof.sections._training_bound import bound_on_runs
@@ -179,9 +180,22 @@ def taken_apart(
     claims.append(
         Claim.equality(
             "training.budget-equalities",
-            f"{len(equalities)} equalities of the proof at every step of the run: those that are broken",
+            f"{len(equalities)} equalities of the proof, definitions aside, at every step of the run: those broken",
             len(broken),
             place="; ".join(broken[:2]),
+            evidence=EVIDENCE,
+        )
+    )
+    inequalities = [i for i in budget["inequalities"] if i["kind"] == "certified"]
+    worst = max(inequalities, key=lambda i: badness(i["max"]))
+    claims.append(
+        Claim.certified(
+            "training.budget-inequalities",
+            f"{len(inequalities)} inequalities of the proof that need no constant of the objective, at every step of "
+            "the run: left/right",
+            worst["max"],
+            ROUND_OFF,
+            place=worst["place"],
             evidence=EVIDENCE,
         )
     )
