@@ -137,7 +137,7 @@ def measure(
 def _diagnostics(drifts: list[Drift], results: dict[str, Any]) -> None:
     for optimizer, correction in sorted({(d.optimizer, d.correction) for d in drifts}):
         every = [d for d in drifts if (d.optimizer, d.correction) == (optimizer, correction)]
-        runs = [d for d in every if all(math.isfinite(x) for x in (d.drift, d.momentum_lag, d.delay_bias))]
+        runs = [d for d in every if d.status == "complete"]
         if len(runs) < 2:
             continue  # diverged runs have no average; the gaps name them
         row: dict[str, Any] = {"optimizer": optimizer, "correction": correction}
@@ -145,9 +145,9 @@ def _diagnostics(drifts: list[Drift], results: dict[str, Any]) -> None:
             row[name] = student_interval([getattr(d, name) for d in runs]).as_dict()
         row["note"] = (
             f"Frobenius norm, relative; mean over the second half of a run, {len(runs)} seeds in the oracle; "
-            "bias and lag against the gradient on held-out text (so the lag holds sampling noise too) at "
-            + ("y_k = x_k - U_{k-1}" if correction != "none" else "x_k")
+            f"bias and lag against the gradient on held-out text (so the lag holds sampling noise too) at {runs[0].at}"
         )
+        row["left_out"] = [f"seed {d.seed}: {d.status}" for d in every if d.status != "complete"]
         results["diagnostics"].append(row)
 
 
