@@ -81,8 +81,8 @@ def measure_drift(config: TrainConfig, text: bytes, every: int, sequences: int) 
         status = "too short: nothing was recorded"
     else:
         status = "a gradient or an update was 0" if any(np.isnan(xs).any() for xs in halves) else "complete"
-    means = [float(np.mean(xs)) if status == "complete" else math.nan for xs in halves]
-    return Drift(config.optimizer, config.correction, config.seed, *means, status=status, at=at)
+    drift, bias, lag = (float(np.mean(xs)) if status == "complete" else math.nan for xs in halves)
+    return Drift(config.optimizer, config.correction, config.seed, drift, bias, lag, status, at)
 
 
 def feedback_of(config: TrainConfig) -> Feedback | None:

@@ -22,7 +22,8 @@ from empirics.budget import OWN, Constants, budget
 from empirics.errors import InputError
 from empirics.estimators.model_norm import ModelNorm
 from empirics.estimators.objective import FiniteObjective
-from empirics.lmo_recorder import Feedback, LMORecorder
+from empirics.lmo_recorder import LMORecorder
+from empirics.virtual_iterate import Feedback
 from pipeline.delays import delay_summary
 from pipeline.models.bert import BERTConfig
 from pipeline.optim.corrections import CorrectionOptions
