@@ -27,7 +27,7 @@ import torch
 from benchmarks.optimizers import keep_memory, machine
 from benchmarks.parts import RESULTS, write_part
 from empirics.least_squares_run import record_run, recorder_of
-from empirics.pathwise import Setting, build
+from empirics.lmo_path import Setting, build
 from empirics.problems.matrix_least_squares import random_problem
 from empirics.run_budget import facts_of_run, recorder_of_run
 from pipeline.training import TrainConfig, train_oracle

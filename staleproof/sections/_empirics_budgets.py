@@ -10,7 +10,8 @@ import numpy as np
 
 from empirics.budget import OWN
 from empirics.least_squares_budget import FAR, budget_of_setting, grid, round_problem
-from empirics.pathwise import ROUND_OFF, Setting
+from empirics.lmo_path import Setting
+from empirics.pathwise import ROUND_OFF
 from empirics.problems.matrix_least_squares import random_problem
 from staleproof.claims import Claim, badness
 from staleproof.presets import Preset

@@ -25,7 +25,8 @@ from empirics.least_squares_budget import (
     round_problem,
 )
 from empirics.least_squares_run import record_run, recorder_of
-from empirics.pathwise import ROUND_OFF, Setting, inequalities_of, realised, record, utilisation
+from empirics.lmo_path import Setting, record
+from empirics.pathwise import ROUND_OFF, inequalities_of, realised, utilisation
 from empirics.problems.matrix_least_squares import random_problem
 from empirics.reductions import Rows
 from theory.assumptions import ASSUMPTIONS

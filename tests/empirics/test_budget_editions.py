@@ -17,8 +17,9 @@ from empirics.budget_over_seeds import average_over_runs
 from empirics.errors import InputError
 from empirics.least_squares_budget import budget_of_setting, constants_of_setting, facts_of_setting
 from empirics.least_squares_run import NAME, record_run, recorder_of
+from empirics.lmo_path import Setting
 from empirics.norms import get_norm
-from empirics.pathwise import Setting, discounted
+from empirics.pathwise import discounted
 from empirics.problems.matrix_least_squares import random_problem
 from theory.registry import get_bound
 

@@ -25,7 +25,7 @@ from empirics.budget_kinds import (
 from empirics.budget_steps import Scales, facts_of, use
 from empirics.least_squares_budget import budget_of_setting, facts_of_setting
 from empirics.least_squares_run import NAME, record_run, recorder_of
-from empirics.pathwise import Setting
+from empirics.lmo_path import Setting
 from empirics.problems.matrix_least_squares import random_problem
 from theory.proofs import PROOFS
 from theory.registry import get_bound

@@ -12,9 +12,10 @@ from empirics.batched_norms import stack_norms
 from empirics.errors import InputError
 from empirics.estimators.model_norm import ModelNorm
 from empirics.least_squares_run import record_run, recorder_of
+from empirics.lmo_path import Setting, record
 from empirics.lmo_recorder import LMORecorder
 from empirics.norms import get_norm
-from empirics.pathwise import Setting, discounted, realised, record
+from empirics.pathwise import discounted, realised
 from empirics.problems.matrix_least_squares import random_problem
 from empirics.reductions import Rows
 from empirics.virtual_iterate import Feedback
