@@ -110,6 +110,17 @@ def _theorem_claims(rows: list[dict[str, Any]]) -> list[Claim]:
                 evidence=EVIDENCE,
             )
         )
+    equal = [(r, i) for r in rows for i in r.get("inequalities", ()) if i["kind"] == "equality"]
+    broken = [f"{i['place']}, {r['name']}" for r, i in equal if i["violations"]]
+    claims.append(
+        Claim.equality(
+            "empirics.budget.equalities",
+            f"{len(equal)} equalities of the proofs, definitions aside, on {len(rows)} runs: those that are broken",
+            len(broken),
+            place="; ".join(broken[:2]),
+            evidence=EVIDENCE,
+        )
+    )
     quiet = [r for r in rows if r["sigma"] == 0 and r["status"] == "complete"]
     ratios = [(r["waterfall"][0]["value"] / r["editions"]["worst-case"]["value"], r["theorem"]) for r in quiet]
     value, place = max(ratios, key=lambda pair: badness(pair[0])) if ratios else (math.inf, "no run is complete")
