@@ -29,7 +29,9 @@ class RunFacts:
     delays that occurred, of all stages and microbatches; correction: "none" or a name, with form and coefficient (None:
     the method's own); clip: largest gradient norm, if clipped; schedule: of the step size, "" for a constant one;
     weight_decay: of any group; synchronous_steps: first steps without delay; skipped: steps left out; dropout: whether
-    layers draw; rounded: whether gradients are taken at rounded weights.
+    layers draw; rounded: whether gradients are taken at rounded weights; whole: whether f, as measured, is the mean of
+    all that batches are drawn from. Of a part what is pathwise holds all the same: no reason here, but no theorem in
+    expectation (`budget_editions`).
     """
 
     optimizer: str
@@ -45,6 +47,7 @@ class RunFacts:
     skipped: int = 0
     dropout: float = 0.0
     rounded: bool = False
+    whole: bool = True
     notes: tuple[str, ...] = field(default=())
 
     @property

@@ -2,8 +2,9 @@
 
 f is the mean over windows of the training text: all of them where they are at most `windows`, else that many, evenly
 spaced. The pathwise steps hold for any function f as long as the noise is what the gradients had beside grad f, and
-that is recorded; only the noise's expectation needs f to be what the batches are drawn from. f and its gradient are
-computed in float64 at the run's own weights, so the noise has their rounding in it too.
+that is recorded; the noise's expectation needs f to be what the batches are drawn from, so with a part of the windows
+the editions with constants are not applicable. f and its gradient are computed in float64 at the run's own weights, so
+the noise has their rounding in it too.
 
 The lower bound of f is 0, a cross-entropy. No finite L holds everywhere (docs/budget.md), so there is no worst case.
 """
@@ -22,7 +23,8 @@ from empirics.budget_names import check_has_budget
 from empirics.errors import InputError
 from empirics.estimators.model_norm import ModelNorm
 from empirics.estimators.objective import FiniteObjective
-from empirics.lmo_recorder import Feedback, LMORecorder
+from empirics.lmo_recorder import LMORecorder
+from empirics.virtual_iterate import Feedback
 from pipeline.delays import delay_summary
 from pipeline.divergence import diverged
 from pipeline.models.bert import BERTConfig
@@ -139,7 +141,7 @@ def budgets_of_run(
     recorder.flush()
     if (seen := diverged(result.losses, skipped=result.skipped)) is not None:
         return [_no_numbers(theorem, why[theorem], seen.reason) for theorem in theorems], result
-    facts = replace(facts, skipped=len(result.skipped))
+    facts = replace(facts, skipped=len(result.skipped), whole=objective.whole)
     constants = Constants({"f_star": 0.0}, {"f_star": "lower bound: a cross-entropy is not negative"})
     about = {
         "windows": objective.windows,

@@ -12,9 +12,9 @@ from staleproof.arguments import WholeNames, add_json, check_figure
 from staleproof.errors import EXIT_BAD_INPUT, EXIT_CLAIM_FAILED, EXIT_HOLDS, EXIT_RUN_FAILED, InputError
 from staleproof.output import emit, emit_json, note
 
-EPILOG = """RUN is run again by the oracle, from its settings alone. Exit codes: 0 done, 1 a certified inequality is
-violated or the oracle's losses are not the run's, 2 bad input or a theorem that is not about the run, 3 the run
-diverged (docs/budget.md says when that is)."""
+EPILOG = """RUN is run again by the oracle, from its settings alone. Exit codes: 0 done, 1 a certified inequality or an
+equality that is no definition is violated, or the oracle's losses are not the run's, 2 bad input or a theorem that is
+not about the run, 3 the run diverged (docs/budget.md says when that is)."""
 #: Theorems that have a budget, `empirics.budget.OWN`, without importing it for --help.
 THEOREMS = (
     "delayed-lmo", "delayed-lmo-finite", "delayed-lmo-shifted", "delayed-lmo-momentum", "error-feedback",
@@ -37,7 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=integer(1, 100_000),
         default=256,
         metavar="N",
-        help="most training windows that the objective is the mean of (default: 256)",
+        help="most training windows that the objective is the mean of (default: 256); with fewer than all the batches "
+        "are not unbiased for it, and only what is pathwise has a number",
     )
     add("--series", action="store_true", help="with --json: the utilisation at each step too")
     form = parser.add_mutually_exclusive_group()
@@ -50,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run again, measure and print."""
     from empirics.budget import OWN
+    from empirics.budget_kinds import refuted
     from empirics.budget_names import check_has_budget
     from empirics.run_budget import budgets_of_run
     from empirics.run_folder import read_run
@@ -99,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
     if lost := [b["reasons"][0] for b in about if b["status"] == "diverged"]:
         note(f"staleproof budget: the run diverged: {lost[0]}")
         return EXIT_RUN_FAILED
-    broken = [i["place"] for b in about for i in b["inequalities"] if i["violations"]]
+    broken = [place for b in about for place in refuted(b["inequalities"])]
     for place in broken[:6]:
         note(f"staleproof budget: claim failed: {place} does not hold at every step")
     allowed = record.REORDERED * max(map(abs, again.losses)) if config.sums_reordered and again else 0.0
@@ -163,12 +165,11 @@ def describe(found: dict[str, Any], statements: bool = False) -> str:
     lines.append(f"\nused of the right side, least, median and most over the steps; L is {found['smoothness_used']}")
     width = max(len(i["place"]) for i in found["inequalities"])
     for i in found["inequalities"]:
-        if i["kind"] != "equality":
+        if i["kind"] not in ("equality", "definition"):
+            kind = i["kind"] if i["evidence"] or i["kind"] != "certified" else "certified, of any vectors"
             wrong = f"  VIOLATED at {i['violations']}" if i["violations"] else ""
-            lines.append(f"  {i['place']:<{width}} {i['min']:8.4f} {i['median']:8.4f} {i['max']:8.4f}{wrong}")
-    equal = [i for i in found["inequalities"] if i["kind"] == "equality"]
-    broken = [i["place"] for i in equal if i["violations"]]
-    lines.append(f"equalities: {len(equal)}, broken: {', '.join(broken) if broken else 'none'}")
+            lines.append(f"  {i['place']:<{width}} {i['min']:8.4f} {i['median']:8.4f} {i['max']:8.4f}  {kind}{wrong}")
+    lines += _equalities(found)
     lines += _notes(found["inequalities"], statements)
     lines.append("\nwaterfall")
     lines += [
@@ -183,6 +184,20 @@ def describe(found: dict[str, Any], statements: bool = False) -> str:
         lines.append(f"  {name:<14}" + "".join(f"{cell:>14}" for cell in cells))
     lines += [f"  {name}: {e['reason']}" for name, e in editions.items() if "reason" in e]
     return "\n".join(lines)
+
+
+def _equalities(found: dict[str, Any]) -> list[str]:
+    """Equalities and definitions in words, and how much of all rows is evidence."""
+    lines, n = [], found["counts"]
+    for kind, words in (("equality", "equalities"), ("definition", "definitions, which cannot fail")):
+        mine = [i for i in found["inequalities"] if i["kind"] == kind]
+        broken = ", ".join(i["place"] for i in mine if i["violations"])
+        lines.append(f"{words}: {len(mine)}, broken: {broken or 'none'}")
+    return [
+        *lines,
+        f"evidence: {n['evidence']} of {n['rows']} rows; the others hold by construction ({n['by construction']}), by "
+        f"definition ({n['definition']}) or of any vectors ({n['certified'] + n['equality'] - n['evidence']})",
+    ]
 
 
 def _in_edition(constant: dict[str, Any]) -> str:

@@ -12,12 +12,13 @@ from torch import Tensor
 
 from empirics.errors import InputError
 from empirics.gpt_runs import Drift, TheoremRun, in_processes, measure_drift, measure_theorem
+from empirics.pathwise import ROUND_OFF
 from empirics.run_budget import budget_of_run
 from empirics.statistics import Interval, fieller_ratio, paired_interval, student_interval
 from pipeline import divergence
 from pipeline.delays import optimizer_step_delay
 from pipeline.oracle import OracleResult, largest_difference
-from staleproof.claims import Claim
+from staleproof.claims import Claim, badness
 from staleproof.presets import Preset
 from staleproof.sections import _training_plan as plan
 from staleproof.sections._training_bound import bound_on_runs
@@ -147,8 +148,7 @@ def measure(
 def _diagnostics(drifts: list[Drift], results: dict[str, Any]) -> None:
     for optimizer, correction in sorted({(d.optimizer, d.correction) for d in drifts}):
         every = [d for d in drifts if (d.optimizer, d.correction) == (optimizer, correction)]
-        finite = [d for d in every if all(math.isfinite(x) for x in (d.drift, d.momentum_lag, d.delay_bias))]
-        runs = [d for d in finite if not d.diverged]
+        runs = [d for d in every if d.status == "complete"]
         if len(runs) < 2:
             continue  # diverged runs have no average; the gaps name them
         row: dict[str, Any] = {"optimizer": optimizer, "correction": correction}
@@ -156,9 +156,9 @@ def _diagnostics(drifts: list[Drift], results: dict[str, Any]) -> None:
             row[name] = _mean([getattr(d, name) for d in runs])
         row["note"] = (
             f"Frobenius norm, relative; mean over the second half of a run, {len(runs)} seeds in the oracle; "
-            "bias and lag against the gradient on held-out text (so the lag holds sampling noise too) at "
-            + ("y_k = x_k - U_{k-1}" if correction != "none" else "x_k")
+            f"bias and lag against the gradient on held-out text (so the lag holds sampling noise too) at {runs[0].at}"
         )
+        row["left_out"] = [f"seed {d.seed}: {d.status}" for d in every if d.status != "complete"]
         results["diagnostics"].append(row)
 
 
@@ -200,9 +200,22 @@ def taken_apart(
     claims.append(
         Claim.equality(
             "training.budget-equalities",
-            f"{len(equalities)} equalities of the proof at every step of the run: those that are broken",
+            f"{len(equalities)} equalities of the proof, definitions aside, at every step of the run: those broken",
             len(broken),
             place="; ".join(broken[:2]),
+            evidence=EVIDENCE,
+        )
+    )
+    inequalities = [i for i in budget["inequalities"] if i["kind"] == "certified"]
+    worst = max(inequalities, key=lambda i: badness(i["max"]))
+    claims.append(
+        Claim.certified(
+            "training.budget-inequalities",
+            f"{len(inequalities)} inequalities of the proof that need no constant of the objective, at every step of "
+            "the run: left/right",
+            worst["max"],
+            ROUND_OFF,
+            place=worst["place"],
             evidence=EVIDENCE,
         )
     )

@@ -57,10 +57,12 @@ def test_arms_that_are_equal_in_every_seed_have_no_interval():
 def test_diverged_measurements_are_left_out_not_bad_input():
     results = rows(offsets(0.1, 0.04))
     good = [Drift("adamw", "none", seed, 0.3, 0.2, 1.0 + seed) for seed in range(2)]
-    lost, alone = Drift("adamw", "none", 2, math.nan, 0.2, 1.0), Drift("muon", "none", 0, 0.3, 0.2, 1.0)
+    lost = Drift("adamw", "none", 2, math.nan, math.nan, math.nan, "diverged")
+    alone = Drift("muon", "none", 0, 0.3, 0.2, 1.0)
     _diagnostics([*good, lost, alone], results)
     (row,) = results["diagnostics"]
     assert row["momentum_lag"]["low"] < 1.5 < row["momentum_lag"]["high"]
     # Equal samples have a mean and no interval.
     assert (row["drift"]["value"], row["drift"]["low"]) == (0.3, None) and "all 2 samples" in row["drift"]["method"]
     assert [(row["optimizer"], row["drift"]["n"]) for row in results["diagnostics"]] == [("adamw", 2)]
+    assert results["diagnostics"][0]["left_out"] == ["seed 2: diverged"]
