@@ -29,7 +29,9 @@ class RunFacts:
     delays that occurred, of all stages and microbatches; correction: "none" or a name, with form and coefficient (None:
     the method's own); clip: largest gradient norm, if clipped; schedule: of the step size, "" for a constant one;
     weight_decay: of any group; synchronous_steps: first steps without delay; skipped: steps left out; dropout: whether
-    layers draw; rounded: whether gradients are taken at rounded weights.
+    layers draw; rounded: whether gradients are taken at rounded weights; whole: whether f, as measured, is the mean of
+    all that batches are drawn from. Of a part what is pathwise holds all the same: no reason here, but no theorem in
+    expectation (`budget_editions`).
     """
 
     optimizer: str
@@ -45,6 +47,7 @@ class RunFacts:
     skipped: int = 0
     dropout: float = 0.0
     rounded: bool = False
+    whole: bool = True
     notes: tuple[str, ...] = field(default=())
 
     @property
@@ -76,9 +79,21 @@ def _nesterov(run: RunFacts) -> str | None:
     return None if all(group.get("nesterov") for group in run.groups) else "the direction is the momentum's own"
 
 
+def step_size_changes(run: RunFacts) -> str | None:
+    """Why the run has no one step size over its steps, or None."""
+    return f"the step size is not constant: {run.schedule}" if run.schedule else None
+
+
+def delay_changes(run: RunFacts) -> str | None:
+    """Why the run's delay is not the same at its first and later steps, or None."""
+    if run.synchronous_steps and run.tau:
+        return f"the first {run.synchronous_steps} steps have delay 0, the others {run.tau}"
+    return None
+
+
 def _constant(run: RunFacts) -> str | None:
-    if run.schedule:
-        return f"the step size is not constant: {run.schedule}"
+    if (why := step_size_changes(run)) is not None:
+        return why
     if run.weight_decay:
         return f"there is a weight decay of {run.weight_decay:g}"
     if run.skipped:
@@ -92,9 +107,7 @@ def _constant(run: RunFacts) -> str | None:
 def _one_delay(run: RunFacts) -> str | None:
     if len(run.delays) != 1:
         return f"there are several delays: {', '.join(map(str, sorted(run.delays)))}"
-    if run.synchronous_steps and run.tau:
-        return f"the first {run.synchronous_steps} steps have delay 0, the others {run.tau}"
-    return None
+    return delay_changes(run)
 
 
 def _unbiased(run: RunFacts) -> str | None:

@@ -1,10 +1,8 @@
 """Every inequality about SGD with old blocks on runs of it: left, right, and how much of the right side is used.
 
-`examine` takes the paths of a run. Its checks are
-    certified     the expectation is exact (all paths), or the statement holds on each path: given the past, the mean
-                  over the draw and the noise of one step is enumerated, so a descent step is certified on long runs too
-    statistical   a mean over independent paths, with Student's interval; refuted if the interval is beyond the bound
-Utilisation is left/right after the terms that are progress (`PROGRESS`) are moved to the left; it may be negative then.
+`examine` takes the paths of a run. A check (`checks`) is certified where all paths are run, or where the statement
+holds on each: given the past, the mean over the draw and the noise of one step is enumerated, so a descent step is
+certified on long runs too. The others are statistical.
 G and B are the largest second moments at the points of the run, over its paths: exact where the paths are all.
 Checked by tests/empirics/test_block_inequalities.py; the runs by tests/empirics/test_block_runs.py.
 """
@@ -13,23 +11,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from empirics.block_runs import Paths
+from empirics.checks import Check, Examined, check_of, check_step
 from empirics.errors import InputError
-from empirics.statistics import Interval, student_interval
 from theory.bound import Bound
 from theory.errors import InputError as TheoryInputError
-from theory.inequality import Inequality
 from theory.pipedream.steps import STEPS
 from theory.registry import get_bound
 
-PROGRESS = ("objective", "gradient", "taken", "initial")
-#: Float64 sums of some thousand numbers, against the largest number that goes into them.
-ROUND_OFF = 1e-11
 RANDOMIZED = (
     "rpd-paper",
     "rpd-a",
@@ -44,100 +37,6 @@ RANDOMIZED = (
 )
 WHOLE = ("pipedream-exact", "pipedream-exact-age", "pipedream-exact-split")
 NO_NOISE = ("delayed-gd", "delayed-gd-finite", "delayed-gd-two-sided")
-
-
-@dataclass(frozen=True)
-class Check:
-    """One inequality on a run. left, right: after progress was moved to the left, where utilisation is largest; low,
-    median, utilisation: least, middle and largest left/right over steps (and paths); interval: of the left side minus
-    the right one, for kind "statistical"; holds: whether nothing refutes it.
-    """
-
-    name: str
-    kind: str
-    left: float
-    right: float
-    low: float
-    median: float
-    utilisation: float
-    holds: bool
-    interval: Interval | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields, for a result file."""
-        return asdict(self)
-
-
-@dataclass(frozen=True)
-class Examined:
-    """All checks of a run, its constants, and why the other inequalities do not apply."""
-
-    method: str
-    paths: int
-    constants: dict[str, float]
-    checks: dict[str, Check]
-    not_applicable: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def violations(self) -> list[str]:
-        """Names of what is refuted; of a theorem that holds, only if something is wrong."""
-        return [name for name, check in self.checks.items() if not check.holds]
-
-    def as_dict(self) -> dict[str, Any]:
-        """For a result file."""
-        return {
-            "method": self.method,
-            "paths": self.paths,
-            "constants": self.constants,
-            "checks": [check.as_dict() for check in self.checks.values()],
-            "not_applicable": self.not_applicable,
-            "violations": self.violations,
-        }
-
-
-def check_of(
-    name: str, left: np.ndarray, right: np.ndarray, scale: float | np.ndarray, kind: str, level: float
-) -> Check:
-    """left, right: shapes that broadcast. Certified: each pair is a statement. Statistical: shape [statements,
-    paths], and each row's mean is one.
-    """
-    left, right = np.broadcast_arrays(np.asarray(left, dtype=float), np.asarray(right, dtype=float))
-    interval = None
-    if kind == "statistical":
-        worst = [student_interval(d, 1 - (1 - level) / len(left)) for d in left - right]
-        interval = max(worst, key=lambda i: i.low)
-        left, right = left.mean(axis=-1), right.mean(axis=-1)
-        holds = interval.low <= ROUND_OFF * float(np.max(scale))
-    else:
-        holds = bool((left - right <= ROUND_OFF * scale).all())
-    ratio = np.full(left.shape, np.inf)
-    np.divide(left, right, out=ratio, where=right > 0)
-    ratio = np.where((right <= 0) & (left <= right + ROUND_OFF * np.max(scale)), 0.0, ratio)
-    at = int(ratio.argmax())
-    numbers = (
-        float(left.flat[at]),
-        float(right.flat[at]),
-        float(ratio.min()),
-        float(np.median(ratio)),
-        float(ratio.max()),
-    )
-    return Check(name, kind, *numbers, holds, interval)
-
-
-def _of_step(step: Inequality, values: Mapping[str, Any], kind: str, level: float, name: str | None = None) -> Check:
-    """A step of a proof; progress on the left."""
-    left = np.asarray(step.evaluate(values)[0], dtype=float)
-    right, scale = np.zeros(left.shape), np.abs(left)
-    for term, value in step.evaluate_terms(values).items():
-        number = np.asarray(value, dtype=float)
-        scale = scale + np.abs(number)
-        if term in PROGRESS:
-            left = left - number
-        else:
-            right = right + number
-    if kind == "statistical":
-        left, right = np.atleast_2d(left), np.atleast_2d(right)
-    return check_of(name or step.name, left, right, scale + float(values.get("scale", 0.0)), kind, level)
 
 
 def constants_of(run: Paths) -> dict[str, float]:
@@ -202,22 +101,22 @@ def _steps(run: Paths, constants: dict[str, float], theta: float, level: float) 
     now = {"E_f_now": m["f"][:-1], "E_f_next": m["next"]}
     now |= {f"E_{name}_square": m[name] for name in ("taken", "apart", "update")} | {"E_grad_square": m["grad"][:-1]}
     out = [
-        _of_step(STEPS[f"{prefix}-descent"], {**given, **now}, "certified", level),
-        _of_step(STEPS["window"], {**given, **_windows(run)}, "certified", level),
+        check_step(STEPS[f"{prefix}-descent"], {**given, **now}, "certified", level),
+        check_step(STEPS["window"], {**given, **_windows(run)}, "certified", level),
     ]
     kind = "certified" if run.exact else "statistical"
     by_path = {f"mean_{name}_square": m[name].mean(axis=0) for name in ("taken", "apart", "update")}
     by_path["mean_grad_square"] = m["grad"][:-1].mean(axis=0)
     means = {**given, **({n: v.mean() for n, v in by_path.items()} if run.exact else by_path)}
-    out.append(_of_step(STEPS[f"{prefix}-average"], means, kind, level))
+    out.append(check_step(STEPS[f"{prefix}-average"], means, kind, level))
     if run.method == "drawn":
-        out.append(_of_step(STEPS["windows-any"], means, kind, level))
+        out.append(check_step(STEPS["windows-any"], means, kind, level))
         if run.independent:
             apart = m["apart"].mean(axis=1) if run.exact else m["apart"]
-            out.append(_of_step(STEPS["windows-counted"], {**given, "E_apart_square": apart}, kind, level))
-            out.append(_of_step(STEPS["windows-split"], means, kind, level))
+            out.append(check_step(STEPS["windows-counted"], {**given, "E_apart_square": apart}, kind, level))
+            out.append(check_step(STEPS["windows-split"], means, kind, level))
     elif _within_ages(run):
-        out.append(_of_step(STEPS["windows-fixed"], means, kind, level))
+        out.append(check_step(STEPS["windows-fixed"], means, kind, level))
     return {check.name: check for check in out}
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
+from empirics.budget_kinds import is_evidence, kind_of, statement
 from empirics.pathwise import ROUND_OFF, SLACK
 from theory.evaluation import checked_values, evaluate_expression, free_names, latex_of
 from theory.inequality import Inequality
@@ -78,7 +79,7 @@ def facts_of(proof: Proof) -> tuple[Fact, ...]:
     proofs = closure(proof)
     named = {p.name: PATHWISE[p.name] for p in proofs if p.name in PATHWISE}
     found = {name: Fact(name, f"theorem {name}", inequality) for name, inequality in named.items()}
-    seen = {f"{i.left} <= {i.right}" for i in named.values()}
+    seen = {statement(i) for i in named.values()}
     for p in proofs:
         for step in p.steps:
             for fact in (*p.facts(step), p.fact(step.name)):
@@ -142,17 +143,19 @@ class Used:
     violations: int
     equality: bool
 
-    def summary(self, kind: str, series: bool = False) -> dict[str, Any]:
-        """JSON-ready."""
+    def summary(self, exact: bool, series: bool = False) -> dict[str, Any]:
+        """JSON-ready; exact: whether L is that of the problem."""
         u = self.utilisation
         worst = int(self.steps[u.argmax()]) if u.size > 1 else None
         relation = self.fact.relation
+        kind = kind_of(relation, exact)
         out: dict[str, Any] = {
             "name": self.fact.name,
             "place": self.fact.place,
-            "statement": f"{relation.left} {'==' if self.equality else '<='} {relation.right}",
+            "statement": statement(relation),
             "latex": latex_relation(relation),
-            "kind": "equality" if self.equality else kind,
+            "kind": kind,
+            "evidence": is_evidence(relation, kind),
             "steps": int(u.size),
             "violations": self.violations,
             "worst_step": worst,

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from empirics.errors import InputError
-from empirics.statistics import Interval, Samples, student_interval
+from empirics.statistics import Interval, Samples, student_interval, unfit
 
 HOWS = ("exact", "bound", "estimated", "assumed")
 
@@ -93,15 +93,3 @@ def mean_of(name: str, samples: Samples, where: str, level: float = 0.95, note: 
     if (why := unfit(array)) is not None:
         return not_applicable(name, why, where, n=array.size)
     return from_interval(name, student_interval(array, level), where, note)
-
-
-def unfit(samples: np.ndarray) -> str | None:
-    """Why samples [n] give no interval, or None."""
-    if samples.ndim != 1 or samples.size < 2:
-        return f"{samples.size} sample(s) of shape {samples.shape}; an interval needs at least 2 numbers"
-    bad = np.flatnonzero(~np.isfinite(samples))
-    if bad.size:
-        return f"sample {bad[0]} is {samples[bad[0]]}; an interval needs finite numbers"
-    if np.ptp(samples) <= 4 * np.finfo(float).eps * np.abs(samples).max():
-        return f"all {samples.size} samples are {samples[0]:.6g}; equal samples say nothing about their spread"
-    return None

@@ -4,9 +4,12 @@ Error feedback stands for the missing updates by the last one; the relative Frob
 uncorrected run is by how much that is wrong. One cell is an optimizer at a learning rate: its drift, and the recovered
 share (f delayed - f corrected)/(f delayed - f without delay), over paired seeds. Over the cells: Spearman's
 correlation with the interval of Bonett and Wright (2000, Psychometrika 65), the hyperbolic tangent of
-artanh r +- z sqrt((1 + r^2/2)/(n - 3)). The cells are taken for a sample, though rates of one optimizer are alike:
-`one_each` has one cell of each optimizer alone. A cell without a significant gap has no share, and one that diverged
-none either: both are labelled and left out. Numbers: docs/prediction.md.
+artanh r +- z sqrt((1 + r^2/2)/(n - 3)); for r = +-1, where artanh is infinite, its other end is that of the largest |r|
+below 1 that n pairs without ties can have. The interval is one for independent pairs, and the cells are not: they share
+seeds, batches and the problem, and rates of one optimizer are alike. So it says less than its level, by
+how much is not known; `one_each` has one cell of each optimizer alone, docs/log.md the correlation at two points.
+A cell without a significant gap has no share, and one that diverged none either: both are labelled and left out.
+Numbers: docs/prediction.md.
 Checked by tests/empirics/test_drift_prediction.py.
 """
 
@@ -26,7 +29,7 @@ from torch.optim import Optimizer
 from empirics.errors import InputError
 from empirics.problems.replicas import ReplicaLoss
 from empirics.replica_runs import ReplicaRuns, draw_rows, run_by_shape, run_replicas
-from empirics.statistics import Interval, Ratio, fieller_ratio, student_interval
+from empirics.statistics import Interval, Ratio, fieller_ratio, paired_interval, student_interval
 from pipeline.optim.delayed import Delayed
 from pipeline.optim.error_feedback import ErrorFeedback
 from pipeline.optim.lmo import LMO
@@ -47,6 +50,7 @@ ELEMENTWISE: dict[str, Callable[[list[torch.nn.Parameter], float], Optimizer]] =
 @dataclass(frozen=True)
 class Cell:
     """One optimizer at one rate. status: "finite"; "no gap": its interval is not above 0, or some run stood still;
+    "no spread": the gap is the same in every seed, or the share or the drift is, so that it has no interval;
     "diverged": some run did.
     """
 
@@ -81,19 +85,19 @@ class DriftReport:
 
 
 def spearman(x: Sequence[float], y: Sequence[float], level: float = 0.95) -> Interval:
-    """Spearman's correlation and its interval. Raises InputError for fewer than 4 pairs, or a side that is constant."""
+    """Spearman's correlation and its interval, for independent pairs. Raises InputError for fewer than 4, or a
+    constant side."""
     a, b = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     if a.shape != b.shape or a.ndim != 1 or len(a) < 4 or not np.isfinite([a, b]).all():
         raise InputError(f"x, y: shapes {a.shape}, {b.shape}; allowed are at least 4 pairs of finite numbers")
     if not np.ptp(a) or not np.ptp(b) or not 0 < level < 1:
         raise InputError(f"x, y, level: constant, or level {level!r}; allowed are samples that vary and 0 < level < 1")
     r = float(np.clip(stats.spearmanr(a, b).statistic, -1.0, 1.0))
-    if abs(r) == 1:  # artanh is infinite: one end stays open
-        return Interval(
-            r, min(r, 0.0) if r < 0 else -1.0, max(r, 0.0) if r > 0 else 1.0, level, "Spearman, all", len(a)
-        )
-    half = float(stats.norm.ppf(0.5 + level / 2)) * math.sqrt((1 + r**2 / 2) / (len(a) - 3))
-    low, high = math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)
+    n = len(a)
+    nearest = 1 - 12 / (n * (n**2 - 1))  # two neighbours change places: sum of squared differences of ranks 2
+    inside = max(-nearest, min(nearest, r))
+    half = float(stats.norm.ppf(0.5 + level / 2)) * math.sqrt((1 + inside**2 / 2) / (n - 3))
+    low, high = math.tanh(math.atanh(inside) - half), math.tanh(math.atanh(inside) + half)
     return Interval(r, min(low, r), max(high, r), level, "Spearman, Bonett and Wright", len(a))
 
 
@@ -127,9 +131,12 @@ def measure_cell(
     f = {arm: run.losses[first:].mean(axis=0) for arm, run in runs.items()}
     if any(run.diverged for run in runs.values()):
         return Cell(name, lr, tau, "diverged", None, None, None)
-    gap = student_interval(f["delayed"] - f["sync"], level)
     with_drift = runs["delayed"].drift[max(first - 1, 0) :].mean(axis=0)
-    drift = student_interval(with_drift, level) if np.isfinite(with_drift).all() else None
+    try:
+        gap = paired_interval(f["delayed"], f["sync"], level)
+        drift = student_interval(with_drift, level) if np.isfinite(with_drift).all() else None
+    except InputError:  # all seeds are equal up to round-off
+        return Cell(name, lr, tau, "no spread", None, None, None)
     share = fieller_ratio(f["delayed"] - f["corrected"], f["delayed"] - f["sync"], level)
     usable = gap.low > 0 and share.defined and drift is not None
     return Cell(name, lr, tau, "finite" if usable else "no gap", drift, gap, share if usable else None)

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 
 from empirics.errors import InputError
+from empirics.lmo_path import Setting, build
 from empirics.norms import get_norm
-from empirics.pathwise import Setting, build
 from empirics.problems.matrix_least_squares import MatrixLeastSquares
 from pipeline.optim.error_feedback import ErrorFeedback
 from theory.bound import Bound

@@ -17,7 +17,7 @@ import numpy as np
 from empirics.applicability import RunFacts
 from empirics.budget import Constants, budget
 from empirics.least_squares_run import record_run, recorder_of
-from empirics.pathwise import Setting
+from empirics.lmo_path import Setting
 from empirics.problems.matrix_least_squares import MatrixLeastSquares
 
 TAUS, ETAS, ALPHAS, SIGMAS = (0, 1, 2, 4), (0.01, 0.1, 1.0), (0.05, 0.3, 0.7, 1.0), (0.0, 0.3, 3.0)

@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 
 from empirics.estimators.model_norm import ModelNorm
-from empirics.lmo_recorder import Feedback, LMORecorder
-from empirics.pathwise import Setting, walk
+from empirics.lmo_path import Setting, walk
+from empirics.lmo_recorder import LMORecorder
 from empirics.problems.matrix_least_squares import MatrixLeastSquares
+from empirics.virtual_iterate import Feedback
 
 NAME = "x"
 

@@ -12,7 +12,8 @@ z_k is x_k, or under error feedback the virtual iterate y_k, k >= 1. Per step, i
 nu_k and the running sums need every step; with `every` > 1 they are absent. The segment is looked at where t = 1.
 
 Vectors wait in a block, so that one call of the singular values serves many steps; a block holds about BLOCK numbers of
-each vector at most, or one step. Gradients are kept at the last 2 tau + 3 points. Cost: benchmarks/empirics.py.
+each vector at most, or one step. Gradients are kept at the last 2 tau + 3 points. Cost: benchmarks/empirics.py, with
+shifted=False.
 """
 
 from __future__ import annotations
@@ -29,35 +30,16 @@ from empirics.batched_norms import model_norms
 from empirics.errors import InputError
 from empirics.estimators.model_norm import ModelNorm
 from empirics.estimators.weights import minus
-from empirics.nesterov_recording import called_quantities, mixed
+from empirics.lmo_quantities import complete_row, full, light
+from empirics.nesterov_recording import mixed
 from empirics.reductions import Rows
+from empirics.running_terms import RunningTerms
+from empirics.virtual_iterate import Feedback, VirtualIterate
 
 Weights = Mapping[str, Tensor]
-#: (gradient's change, distance) of each use of smoothness in the proofs.
-SMOOTHNESS = (
-    ("segment_dual", "step_norm"),
-    ("delay_bias", "gap_norm"),
-    ("taken_change", "taken_step_norm"),
-    ("return_change", "return_gap_norm"),
-)
-#: A distance below this share of a step is cancellation: the ratio of two of them is no smoothness.
-LEAST_DISTANCE = 1e-6
 #: weights -> f and its full gradient there.
 Objective = Callable[[Weights], tuple[float, Weights]]
 BLOCK = 2**17
-
-
-@dataclass(frozen=True)
-class Feedback:
-    """Error feedback as x_{k+1} = x_k + U_k + coefficient (U_k - U_{k-lag})."""
-
-    coefficient: float
-    lag: int
-
-    @classmethod
-    def of(cls, tau: int, form: str) -> Feedback:
-        """The method's own coefficient for a delay of tau >= 1 steps."""
-        return cls(float(tau), 1) if form == "extrapolate" else cls(1.0, tau)
 
 
 @dataclass
@@ -93,13 +75,11 @@ class LMORecorder:
         self.rows = Rows(self.capacity)
         self._known: list[tuple[Weights, float, Weights]] = []
         self._block: list[tuple[dict[str, float], dict[str, Weights]]] = []
-        self._updates: list[Weights] = []  # the last `lag` of error feedback
+        self._virtual = None if self.feedback is None else VirtualIterate(self.feedback)
+        self._terms = RunningTerms(self.alpha, self.tau, self.once, self.shifted and self.feedback is None)
         self._previous: Weights | None = None  # U_{k-1}
         self._noise: Weights | None = None
-        self._before: dict[str, float] = {}
-        self._sums = {"lag": 0.0, "delay": 0.0, "shifted": 0.0, "weighted": 0.0}
         self._read_before: tuple[Weights, Weights] | None = None
-        self._steps: list[float] = []  # their norms, the oldest that the next step asks for first
         self._points: list[Weights] = []  # x_k and those before it, newest first
 
     @property
@@ -118,11 +98,12 @@ class LMORecorder:
         """Step k: weights before and after, those at which the gradient was taken, U_k, m_{k+1}. Nothing is kept that
         the run overwrites but the momentum, which is copied; the others must be tensors of their own."""
         self.steps = k + 1
-        corrected = self.feedback is not None
-        z = x if not corrected or k == 0 else self._virtual(x)
-        if corrected:
-            self._updates = [*self._updates[1:], update] if self._updates else [update] * self.feedback.lag  # type: ignore[union-attr]
-        z_next = self._virtual(x_next) if corrected else x_next
+        corrected = self._virtual is not None
+        z, z_next = x, x_next
+        if self._virtual is not None:
+            z = x if k == 0 else self._virtual.of(x)
+            self._virtual.add(update)
+            z_next = self._virtual.of(x_next)
         sampled = k % self.every == 0 and not (corrected and k == 0)
         vectors: dict[str, Weights] = {}
         if self.objective is None:
@@ -186,11 +167,6 @@ class LMORecorder:
                 return float(a)
         return float(k + 1)
 
-    def _virtual(self, x: Weights) -> Weights:
-        assert self.feedback is not None
-        c = self.feedback.coefficient
-        return {name: value - c * sum(U[name] for U in self._updates) for name, value in x.items()}
-
     def _one(self, vector: Weights, dual: bool) -> float:
         return float(model_norms({n: v[None] for n, v in vector.items()}, self.norm.layers, dual)[0])
 
@@ -198,7 +174,7 @@ class LMORecorder:
         f, at_x = self._at(x)
         start = gradient if isinstance(self.start, str) else self.start
         error = at_x if start is None else {name: start[name] - at_x[name] for name in at_x}
-        self.once = {"f_start": f, "E0": self._one(error, True), "rho": self.norm.rho(x)}
+        self.once |= {"f_start": f, "E0": self._one(error, True), "rho": self.norm.rho(x)}
         self.once["x_scale"] = self._one(x, False)
 
     def _first_virtual(self, x: Weights, y: Weights, at_x: Weights) -> None:
@@ -226,116 +202,17 @@ class LMORecorder:
             for what in names
         }
         self._block = []
-        duals, primals, numbers = (self._full if self.objective is not None else self._light)(v)
+        duals, primals, numbers = full(v, self.eta, self.shifted) if self.objective is not None else light(v, self.eta)
         for vectors, dual in ((duals, True), (primals, False)):
             joined = {n: torch.cat([vector[n] for vector in vectors.values()]) for n in layers}
             found = model_norms(joined, layers, dual).reshape(len(vectors), len(rows)).tolist()
             numbers |= dict(zip(vectors, found, strict=True))
         for i, row in enumerate(rows):
             row |= {name: values[i] for name, values in numbers.items()}
-            self._finish(row)
+            row["direction_norm"] = row["step_norm"] / self.eta
+            row["delta"] = row["gap_norm"] / self.eta
+            if self.objective is not None:
+                complete_row(row, self.eta, corrected=self.feedback is not None)
+            if self.complete:
+                self._terms.add(row)
             self.rows.add(row)
-
-    def _inner(self, a: Weights, b: Weights) -> list[float]:
-        return sum(((a[n] * b[n]).flatten(1).sum(1) for n in self.norm.layers), torch.zeros(())).tolist()
-
-    def _light(self, v: dict[str, dict[str, Tensor]]) -> tuple[dict[str, Any], dict[str, Any], dict[str, list[float]]]:
-        primals = {"step_norm": v["step"], "gap_norm": v["gap"]} | ({"drift_norm": v["drift"]} if "drift" in v else {})
-        along = [-value / self.eta for value in self._inner(v["momentum"], v["step"])]
-        return {"momentum_norm": v["momentum"]}, primals, {"inner_momentum": along} | self._drift(v, v["step"])
-
-    def _drift(self, v: dict[str, dict[str, Tensor]], step: Weights) -> dict[str, list[float]]:
-        if "drift" not in v:
-            return {}
-        pairs = zip(self._inner(v["drift"], v["drift"]), self._inner(step, step), strict=True)
-        return {"update_drift": [math.sqrt(a / b) if b else math.nan for a, b in pairs]}
-
-    def _full(self, v: dict[str, dict[str, Tensor]]) -> tuple[dict[str, Any], dict[str, Any], dict[str, list[float]]]:
-        g, m, taken = v["grad"], v["momentum"], v["taken"]
-        step, error, segment = minus(v["z_next"], v["z"]), minus(m, g), minus(v["next"], g)
-        duals: dict[str, Any] = {
-            "grad_norm": g,
-            "momentum_norm": m,
-            "error_norm": error,
-            "delay_bias": minus(taken, g),
-            "segment_dual": segment,
-        }
-        primals: dict[str, Any] = {"step_norm": step, "gap_norm": minus(v["read"], v["z"])}
-        if self.feedback is None:
-            primals["walk_norm"] = minus(v["z_next"], v["read"])  # age + 1 steps
-        numbers = {
-            "inner_grad": [-value / self.eta for value in self._inner(g, step)],
-            "inner_momentum": [-value / self.eta for value in self._inner(m, step)],
-            "inner_error": [-value / self.eta for value in self._inner(error, step)],
-            "segment_inner": self._inner(segment, step),
-        }
-        if "noise" in v:
-            nu = v["noise"]
-            duals |= {"noise_norm": nu, "lag_norm": minus(error, nu)}
-            numbers |= {
-                "noise_square": self._inner(nu, nu),
-                "sample_square": self._inner(v["sample"], v["sample"]),
-            }
-            if "noise_before" in v:
-                numbers["inner_noise"] = self._inner(v["noise_before"], v["sample"])
-                numbers["noise_square_before"] = self._inner(v["noise_before"], v["noise_before"])
-        if "called" in v:
-            of_called, along = called_quantities(v, step, self.eta, self._inner)
-            duals, numbers = duals | of_called, numbers | along
-        if self.shifted:
-            wrong = minus(m, taken)
-            duals |= {"taken_norm": taken, "shifted_error_norm": wrong}
-            if "noise" in v:
-                duals["shifted_lag_norm"] = minus(wrong, v["noise"])
-            if "read_before" in v:
-                duals["taken_change"] = minus(v["taken_before"], taken)
-                primals["taken_step_norm"] = minus(v["read"], v["read_before"])
-        if "at_x" in v:
-            duals |= {"grad_norm_at_x": v["at_x"], "return_change": minus(v["at_x"], g)}
-            primals["return_gap_norm"] = minus(v["x"], v["z"])
-        return duals, primals, numbers | self._drift(v, step)
-
-    def _finish(self, row: dict[str, float]) -> None:
-        """What follows from numbers alone; the step before is the row before where every step is recorded."""
-        row["direction_norm"] = row["step_norm"] / self.eta
-        row["delta"] = row["gap_norm"] / self.eta
-        if self.objective is None:
-            return
-        if self.feedback is None:
-            row |= {"j": row["age"] + 1, "walk_norm_before": row["gap_norm"]}
-        row["segment_mean"] = row["f_next"] - row["f_now"] + self.eta * row["inner_grad"]
-        size = row["step_norm"] ** 2
-        ratios = [row[a] / row[b] for a, b in SMOOTHNESS if row.get(b, 0.0) > LEAST_DISTANCE * self.eta]
-        ratios += [2 * row["segment_mean"] / size, row["segment_inner"] / size] if size else []
-        row["smoothness_used"] = max(ratios, default=0.0)
-        at = "called" if "called_norm" in row else "momentum"
-        row["oracle_quality"] = row[f"inner_{at}"] / row[f"{at}_norm"] if row[f"{at}_norm"] else 1.0
-        if self.every > 1:
-            return
-        row["noise_frobenius"] = math.sqrt(row["noise_square"])
-        last, a, b, sums = self._before, self.alpha, 1 - self.alpha, self._sums
-        k = int(row["k"])
-        for new, old in (
-            ("lag_norm_before", "lag_norm"),
-            ("shifted_lag_norm_before", "shifted_lag_norm"),
-            ("grad_change", "segment_dual"),
-            ("step_norm_before", "step_norm"),
-            ("direction_norm_before", "direction_norm"),
-        ):
-            if old in last:
-                row[new] = last[old]
-        first = not last
-        if not first:
-            row["stale_step_norm"] = self._steps[0]
-        self._steps = [*self._steps, row["step_norm"]][-(self.tau + 1) :]
-        sums["lag"] = 0.0 if first else b * (sums["lag"] + row["grad_change"])
-        sums["delay"] = b * sums["delay"] + a * row["delay_bias"]
-        start = b ** (k + 1) * self.once["E0"] + b**k * self.once.get("start_change", 0.0)
-        row["delta_mean_weighted_before"] = sums["weighted"]
-        sums["weighted"] = b * sums["weighted"] + a * row["delta"] * (k > 0)
-        row |= {"measured_start": start, "measured_lag": sums["lag"], "measured_delay": sums["delay"]}
-        row["delta_mean_weighted"] = sums["weighted"]
-        if self.shifted and self.feedback is None:
-            sums["shifted"] = 0.0 if first else b * (sums["shifted"] + row["taken_change"])
-            row["measured_shifted_lag"] = sums["shifted"]
-        self._before = row

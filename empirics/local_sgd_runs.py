@@ -12,8 +12,8 @@ import math
 
 import numpy as np
 
-from empirics.block_inequalities import Check, Examined, check_of
 from empirics.block_runs import MOST_PATHS
+from empirics.checks import Check, Examined, check_of
 from empirics.errors import InputError
 from empirics.problems.block_least_squares import BlockLeastSquares
 from theory.errors import InputError as TheoryInputError

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from empirics.constants import Constant, not_applicable
+from empirics.elsewhere import ELSEWHERE
 from empirics.errors import InputError
 from empirics.estimators.gradient_noise import dual_noise, exact_variance, known_mean_sigma
 from empirics.estimators.hessian_lipschitz import along_path
@@ -26,6 +27,23 @@ from pipeline.errors import InputError as PipelineInputError
 
 #: Steps of the path on which the Hessian's change is measured, and their length relative to the weights.
 PATH_STEPS, PATH_LENGTH = 8, 0.01
+#: Most samples that are drawn in all, draws times batch: some ten seconds' work.
+MOST_SAMPLES = 1_000_000
+#: Most numbers that all gradients drawn may hold together: 2 GB in float64.
+MOST_NUMBERS = 2**28
+
+
+def check_draws(draws: int, batch: int, what: str = "draws times batch") -> None:
+    """Raises InputError for more samples than are drawn in reasonable time."""
+    if draws * batch > MOST_SAMPLES:
+        raise InputError(f"{what}: {draws} x {batch}; allowed is at most {MOST_SAMPLES}; give fewer draws")
+
+
+def check_numbers(draws: int, weights: Weights) -> None:
+    """Raises InputError for gradients that together do not fit into a usual memory."""
+    size = sum(v.numel() for v in weights.values())
+    if draws * size > MOST_NUMBERS:
+        raise InputError(f"draws: {draws}; allowed are at most {MOST_NUMBERS // size} with {size} weights")
 
 
 @dataclass(frozen=True)
@@ -43,6 +61,7 @@ class ProblemConstants:
         check_batch(self.batch)
         if self.draws < 2:
             raise InputError(f"draws: {self.draws!r}; allowed is an integer >= 2")
+        check_draws(self.draws, self.batch)
         if not 0 < self.level < 1:
             raise InputError(f"level: {self.level!r}; allowed is 0 < level < 1")
         self.norm  # noqa: B018  (refuses an unknown norm)
@@ -61,13 +80,14 @@ class ProblemConstants:
 
     @cached_property
     def _noises(self) -> list[Weights]:
+        check_numbers(self.draws, self.start)
         generator = torch.Generator().manual_seed(self.seed)
         _, g = self.problem.value_and_gradient(self.start)
         return [minus(self.problem.draw(self.start, self.batch, generator), g) for _ in range(self.draws)]
 
     @cached_property
     def _spectrum(self) -> Spectrum:
-        return extreme_eigenvalues(self._product, self.start, seed=self.seed)
+        return extreme_eigenvalues(self._product, self.start, "both", seed=self.seed, level=self.level)
 
     def _product(self, v: Weights) -> Weights:
         return self.problem.hessian_product(self.start, v)
@@ -75,25 +95,33 @@ class ProblemConstants:
     def L(self) -> Constant:
         if "L" in self._known:
             return self._known["L"]
-        return upper_smoothness(self._product, self.norm, self.start, seed=self.seed).constant("start")
+        found = upper_smoothness(self._product, self.norm, self.start, seed=self.seed, level=self.level)
+        return found.constant("start")
 
     def lambda_max(self) -> Constant:
         s = self._spectrum
-        note = f"{'converged' if s.converged else 'not converged'} after {s.products} products; residual "
-        low, high = s.modulus, math.inf if s.bracket is None else s.bracket[1]
+        return self._eigenvalue("lambda_max", s.top, s.top, s.top + (s.reach or 0.0), s.settled("top"), s.residuals[-1])
+
+    def lambda_min(self) -> Constant:
+        s = self._spectrum
+        low = s.bottom - (s.reach or 0.0)
+        return self._eigenvalue("lambda_min", s.bottom, low, s.bottom, s.settled("bottom"), s.residuals[0])
+
+    def hessian_norm(self) -> Constant:
+        """The largest modulus of an eigenvalue: the smoothness at the start in the Frobenius norm."""
+        s = self._spectrum
+        assert s.bracket is not None
+        low, high = s.bracket
+        found = self._eigenvalue("hessian_norm", s.modulus, low, high, s.settled("magnitude"), s.residual)
+        return replace(found, note=f"{found.note}; of the eigenvalue {s.signed:.6g}")
+
+    def _eigenvalue(
+        self, name: str, value: float, low: float, high: float, settled: bool, residual: float
+    ) -> Constant:
+        s = self._spectrum
+        words = f"{'converged' if settled else 'not converged'} after {s.products} products; residual {residual:.1g}"
         level = s.level if high > low else None
-        return Constant(
-            "lambda_max",
-            s.modulus,
-            "estimated",
-            "start",
-            low,
-            high,
-            level,
-            "Lanczos",
-            None,
-            note + f"{s.residual:.1g}; signed {s.signed:.6g}",
-        )
+        return Constant(name, value, "estimated", "start", low, high, level, "Lanczos", None, words)
 
     def sigma(self) -> Constant:
         share = 1 / math.sqrt(self.batch)
@@ -136,6 +164,8 @@ class ProblemConstants:
         return start_error(self.problem, self.norm)
 
     def hessian_lipschitz(self) -> Constant:
+        if "hessian_lipschitz" in self._known:
+            return self._known["hessian_lipschitz"]
         points: list[Weights] = [self.start]
         length = PATH_LENGTH * max(self.norm.norm(self.start), 1.0)
         for _ in range(PATH_STEPS):
@@ -146,20 +176,30 @@ class ProblemConstants:
 
 
 NAMES = (
-    "L", "lambda_max", "sigma", "rho", "rho_effective", "dual_noise", "f_star", "Delta0", "E0", "hessian_lipschitz"
+    "L", "hessian_norm", "lambda_max", "lambda_min", "sigma", "rho", "rho_effective", "dual_noise", "f_star", "Delta0",
+    "E0", "hessian_lipschitz",
 )  # fmt: skip
 
 
+OnName = Callable[[float, str], None]
+
+
+def quiet(share: float, name: str) -> None:
+    """No progress."""
+
+
 def constants_of(
-    names: Sequence[str], known: Sequence[str], measure: Callable[[str], list[Constant]]
+    names: Sequence[str], known: Sequence[str], measure: Callable[[str], list[Constant]], on_name: OnName = quiet
 ) -> list[Constant]:
     """Each name measured, in order, at one point or several. What cannot be is not applicable with the reason; an
-    unknown name is refused."""
+    unknown name is refused. on_name(share done, name) is called before each."""
     for name in names:
         if name not in known:
-            raise InputError(f"constants: {name!r}; allowed are {', '.join(known)}")
+            given = f"; {name} is what {ELSEWHERE[name]} gives" if name in ELSEWHERE else ""
+            raise InputError(f"constants: {name!r}; allowed are {', '.join(known)}{given}")
     found: list[Constant] = []
-    for name in names:
+    for index, name in enumerate(names):
+        on_name(index / len(names), name)
         try:
             found += measure(name)
         except (InputError, PipelineInputError) as error:  # of the measurement: a product that is not finite
@@ -167,6 +207,6 @@ def constants_of(
     return found
 
 
-def problem_constants(setting: ProblemConstants, names: Sequence[str]) -> list[Constant]:
+def problem_constants(setting: ProblemConstants, names: Sequence[str], on_name: OnName = quiet) -> list[Constant]:
     """The constants of these names."""
-    return constants_of(names, NAMES, lambda name: [getattr(setting, name)()])
+    return constants_of(names, NAMES, lambda name: [getattr(setting, name)()], on_name)

@@ -2,8 +2,9 @@
 
 f is the mean over windows of the training text: all of them where they are at most `windows`, else that many, evenly
 spaced. The pathwise steps hold for any function f as long as the noise is what the gradients had beside grad f, and
-that is recorded; only the noise's expectation needs f to be what the batches are drawn from. f and its gradient are
-computed in float64 at the run's own weights, so the noise has their rounding in it too.
+that is recorded; the noise's expectation needs f to be what the batches are drawn from, so with a part of the windows
+the editions with constants are not applicable. f and its gradient are computed in float64 at the run's own weights, so
+the noise has their rounding in it too.
 
 The lower bound of f is 0, a cross-entropy. No finite L holds everywhere (docs/budget.md), so there is no worst case.
 """
@@ -17,12 +18,15 @@ from typing import Any
 import torch
 
 from empirics.applicability import RunFacts, reasons
-from empirics.budget import OWN, Constants, budget
+from empirics.budget import Constants, budget
+from empirics.budget_names import check_has_budget
 from empirics.errors import InputError
 from empirics.estimators.model_norm import ModelNorm
 from empirics.estimators.objective import FiniteObjective
-from empirics.lmo_recorder import Feedback, LMORecorder
+from empirics.lmo_recorder import LMORecorder
+from empirics.virtual_iterate import Feedback
 from pipeline.delays import delay_summary
+from pipeline.divergence import diverged
 from pipeline.models.bert import BERTConfig
 from pipeline.optim.corrections import CorrectionOptions
 from pipeline.optim.lmo import LMO
@@ -111,19 +115,21 @@ def budgets_of_run(
     windows: int = 256,
     series: bool = False,
     on_step: Callable[[int], None] = lambda k: None,
+    lost: str | None = None,
 ) -> tuple[list[dict[str, Any]], OracleResult | None]:
     """The budget under each theorem, and the oracle's run, made once; None where no theorem is about the run.
 
+    lost: how the run has diverged by its own record; then it is not run again.
     Raises InputError for a theorem that cannot be taken apart, or for an objective that is no finite sum.
     """
     for theorem in theorems:
-        if theorem not in OWN:
-            raise InputError(f"theorem: {theorem!r}; allowed are {', '.join(OWN)}")
+        check_has_budget(theorem)
     facts = facts_of_run(config)
     why = {theorem: reasons(get_bound(theorem), facts) for theorem in theorems}
     if all(why.values()):
-        heads = [{"theorem": theorem, "title": get_bound(theorem).title} for theorem in theorems]
-        return [h | {"status": "not applicable", "reasons": why[h["theorem"]]} for h in heads], None
+        return [_no_numbers(theorem, why[theorem], None) for theorem in theorems], None
+    if lost is not None:
+        return [_no_numbers(theorem, why[theorem], lost) for theorem in theorems], None
     objective = Objective.make(config, text, windows)
     recorder = recorder_of_run(config, facts, objective.finite)
 
@@ -133,7 +139,9 @@ def budgets_of_run(
 
     result = train_oracle(config, text, observe)
     recorder.flush()
-    facts = replace(facts, skipped=len(result.skipped))
+    if (seen := diverged(result.losses, skipped=result.skipped)) is not None:
+        return [_no_numbers(theorem, why[theorem], seen.reason) for theorem in theorems], result
+    facts = replace(facts, skipped=len(result.skipped), whole=objective.whole)
     constants = Constants({"f_star": 0.0}, {"f_star": "lower bound: a cross-entropy is not negative"})
     about = {
         "windows": objective.windows,
@@ -141,7 +149,23 @@ def budgets_of_run(
         "what": "all training windows" if objective.whole else "evenly spaced training windows, not all of them",
     }
     found = [budget(theorem, recorder, facts, constants, EPS[config.dtype], series) for theorem in theorems]
-    return [b | ({"objective": about} if b["status"] == "complete" else {}) for b in found], result
+    for b in found:
+        if b["status"] == "complete":
+            b |= {"objective": about, "constants": [c | _edition(c, constants) for c in b["constants"]]}
+    return found, result
+
+
+def _edition(row: dict[str, Any], constants: Constants) -> dict[str, str]:
+    """Which edition of the bound has this constant in it; Delta0 is f(x_0) less the f_star of its edition."""
+    if row["name"] not in ("L", "sigma", "f_star"):
+        return {"edition": "all"}
+    return {"edition": "worst-case" if row["how"] == constants.how.get(row["name"]) else "trajectory"}
+
+
+def _no_numbers(theorem: str, why: list[str], lost: str | None) -> dict[str, Any]:
+    """A budget without numbers: of a theorem that is not about the run, or of a run that diverged."""
+    status = {"status": "not applicable", "reasons": why} if why else {"status": "diverged", "reasons": [lost]}
+    return {"theorem": theorem, "title": get_bound(theorem).title} | status
 
 
 def recorder_of_run(

@@ -1,8 +1,9 @@
 """Intervals for means, paired differences and ratios of means over independent runs.
 
 Student's t for means and paired differences; Fieller's theorem (Fieller 1954, JRSS B 16, 175-185) for a ratio of
-means of paired samples, which also knows when no finite interval exists; the jackknife (Tukey 1958) with Student's t,
-and the BCa bootstrap (Efron 1987, JASA 82, 171-185; scipy's) for smooth statistics of samples that are not normal.
+means of paired samples, which also knows when no finite interval exists; the jackknife (Tukey 1958) of a logarithm
+with Student's t for variances, sizes and their ratios, and the BCa bootstrap (Efron 1987, JASA 82, 171-185; scipy's)
+for smooth statistics of samples that are not normal.
 """
 
 from __future__ import annotations
@@ -95,18 +96,26 @@ def _pair(x: Samples, y: Samples, names: tuple[str, str]) -> tuple[np.ndarray, n
     return a, b
 
 
-def student_interval(samples: Samples, level: float = 0.95) -> Interval:
-    """Mean and Student interval of independent samples, shape [n], n >= 2. Raises InputError otherwise."""
+def _size(*arrays: np.ndarray) -> float:
+    return max(float(np.abs(array).max()) for array in arrays)
+
+
+def student_interval(samples: Samples, level: float = 0.95, scale: float = 0.0) -> Interval:
+    """Mean and Student interval of independent samples, shape [n], n >= 2, that are not all equal up to round-off of
+    numbers as large as they or `scale`. Raises InputError otherwise."""
     array = _samples(samples, "samples")
+    if (why := unfit(array, scale)) is not None:
+        raise InputError(f"samples: {why}")
     half = stats.t.ppf(0.5 + _check_level(level) / 2, array.size - 1) * array.std(ddof=1) / math.sqrt(array.size)
     mean = float(array.mean())
     return Interval(mean, mean - float(half), mean + float(half), level, "Student", array.size)
 
 
 def paired_interval(x: Samples, y: Samples, level: float = 0.95) -> Interval:
-    """Mean of x - y over pairs and its Student interval; x, y of shape [n], n >= 2."""
+    """Mean of x - y over pairs and its Student interval; x, y of shape [n], n >= 2. Raises InputError where all
+    differences are equal up to the round-off of x and y."""
     a, b = _pair(x, y, ("x", "y"))
-    difference = student_interval(a - b, level)
+    difference = student_interval(a - b, level, _size(a, b))
     return Interval(difference.value, difference.low, difference.high, level, "Student, paired", difference.n)
 
 
@@ -114,16 +123,20 @@ def fieller_ratio(numerator: Samples, denominator: Samples, level: float = 0.95)
     """mean(numerator)/mean(denominator) over pairs with Fieller's interval; shapes [n], n >= 2.
 
     The interval holds every q for which mean(numerator - q denominator) is not significantly different from 0.
-    It is finite only if the denominator's own Student interval excludes 0; else `defined` is False.
+    It is finite only if the denominator's own Student interval excludes 0; else `defined` is False. So it is where all
+    numerators are the same multiple of their denominators, up to round-off: that would be an interval of no width.
     """
     a, b = _pair(numerator, denominator, ("numerator", "denominator"))
     n, t = a.size, float(stats.t.ppf(0.5 + _check_level(level) / 2, a.size - 1))
     covariance = np.cov(a, b, ddof=1) / n
     A, B = float(a.mean()), float(b.mean())
+    if B and unfit(a - A / B * b, _size(a, A / B * b)) is not None:
+        note = f"all {n} pairs have the ratio {A / B:.6g}; equal samples say nothing about their spread"
+        return Ratio(None, None, None, level, "Fieller", n, False, note)
     lead = B**2 - t**2 * float(covariance[1, 1])  # q^2 lead - 2 q middle + last <= 0
-    own = student_interval(b, level)
-    if lead <= 0 or own.covers(0.0):
-        note = f"the denominator's interval [{own.low:.6g}, {own.high:.6g}] covers 0"
+    half = t * math.sqrt(float(covariance[1, 1]))
+    if lead <= 0 or abs(B) <= half:
+        note = f"the denominator's interval [{B - half:.6g}, {B + half:.6g}] covers 0"
         return Ratio(None, None, None, level, "Fieller", n, False, note)
     middle = A * B - t**2 * float(covariance[0, 1])
     last = A**2 - t**2 * float(covariance[0, 0])
@@ -132,19 +145,48 @@ def fieller_ratio(numerator: Samples, denominator: Samples, level: float = 0.95)
     return Ratio(value, min(low, value), max(high, value), level, "Fieller", n, True)
 
 
-def jackknife_interval(values: Samples, left_out: Samples, value: float, level: float = 0.95) -> Interval:
-    """Student's interval of the pseudo-values n value - (n-1) left_out_i of a smooth statistic.
+def log_jackknife_interval(left_out: Samples, value: float, level: float = 0.95, caution: float = 1.0) -> Interval:
+    """Interval of a smooth positive statistic: Student's, of the pseudo-values of its logarithm.
 
-    value: the statistic of all n samples; left_out [n]: without sample i. Exact for means; else it holds as n grows,
-    and not at all for a statistic whose first-order part vanishes (a squared mean at 0). The value is not moved.
+    value: the statistic of all n samples; left_out [n]: without sample i. A variance is skewed and its logarithm much
+    less so; and its own standard error is itself poorly known where the samples have heavy tails. So the degrees of
+    freedom are not n - 1 but what the pseudo-values' kurtosis k leaves: a variance of n numbers has about 2n/(k - 1),
+    half of it is taken (the kurtosis that a sample shows is too small), over `caution`, at least 1 and at most n - 1.
+    From how many samples on that holds, and for which laws, is said where it is used; not at all for a statistic whose
+    first-order part vanishes. Raises InputError for what is not positive, and for values without a spread.
     """
     array = _samples(left_out, "left_out")
-    n = _samples(values, "values").size
-    if array.size != n:
-        raise InputError(f"left_out: {array.size} values for {n} samples; allowed is one for each")
-    spread = math.sqrt((n - 1) / n * float(((array - array.mean()) ** 2).sum()))
-    half = float(stats.t.ppf(0.5 + _check_level(level) / 2, n - 1)) * spread
-    return Interval(value, value - half, value + half, level, "jackknife, Student", n)
+    n = array.size
+    if not value > 0 or not (array > 0).all():
+        raise InputError(f"value, left_out: {value!r}, least {array.min()!r}; allowed are numbers > 0")
+    if (why := unfit(array)) is not None:
+        raise InputError(f"left_out: {why}")
+    pseudo = n * math.log(value) - (n - 1) * np.log(array)
+    squares = (pseudo - pseudo.mean()) ** 2
+    kurtosis = float((squares**2).mean() / squares.mean() ** 2)
+    freedom = min(max(n / max(kurtosis - 1, 1 / n) / caution, 1.0), n - 1)
+    half = float(stats.t.ppf(0.5 + _check_level(level) / 2, freedom)) * math.sqrt(float(squares.sum()) / (n - 1) / n)
+    # Beyond e^700 the end is open, not an overflow.
+    low, high = value * math.exp(-half), value * math.exp(half) if half < 700 else math.inf
+    return Interval(value, low, high, level, "jackknife of the logarithm, Student", n)
+
+
+#: Spreads of so many units of round-off, of the largest number that went into them, are none: sums differ in order.
+ROUND_OFF = 64 * float(np.finfo(float).eps)
+
+
+def unfit(samples: np.ndarray, scale: float = 0.0) -> str | None:
+    """Why samples [n] give no interval, or None: a spread of 0, up to round-off, is no evidence of a width of 0.
+
+    scale: size of the numbers that the samples were computed from, where these are larger than the samples."""
+    if samples.ndim != 1 or samples.size < 2:
+        return f"{samples.size} sample(s) of shape {samples.shape}; an interval needs at least 2 numbers"
+    bad = np.flatnonzero(~np.isfinite(samples))
+    if bad.size:
+        return f"sample {bad[0]} is {samples[bad[0]]}; an interval needs finite numbers"
+    if np.ptp(samples) <= ROUND_OFF * max(float(np.abs(samples).max()), scale):
+        return f"all {samples.size} samples are {samples[0]:.6g}; equal samples say nothing about their spread"
+    return None
 
 
 #: From so many samples on the BCa interval of a mean covers 93 to 97 % at level 95 %, for samples up to the skewness of

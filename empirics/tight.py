@@ -21,7 +21,8 @@ import numpy as np
 from sympy import Rational
 
 from empirics.errors import InputError
-from empirics.pathwise import Path, Setting, realised, record, sides, utilisation
+from empirics.lmo_path import Path, Setting, record
+from empirics.pathwise import realised, sides, utilisation
 from empirics.problems.matrix_least_squares import scalar_problem
 from theory.bound import Bound
 from theory.inequality import Inequality

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from empirics.block_inequalities import ROUND_OFF, Check, check_bound, constants_of, why_not
+from empirics.block_inequalities import check_bound, constants_of, why_not
 from empirics.block_runs import run_blocks
+from empirics.checks import ROUND_OFF, Check
 from empirics.errors import InputError
 from empirics.problems.block_least_squares import BlockLeastSquares
 from theory.pipedream.rates import rate, tuned_step

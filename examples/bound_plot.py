@@ -5,8 +5,8 @@ import sys
 import matplotlib.pyplot as plt
 import numpy as np
 
+from empirics.lmo_path import Setting, record
 from empirics.norms import get_norm
-from empirics.pathwise import Setting, record
 from empirics.problems.matrix_least_squares import random_problem
 from theory import get_bound
 

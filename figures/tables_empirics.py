@@ -90,13 +90,15 @@ def used_table(budget: Row, name: str = "used") -> Table | None:
     """What each inequality of the proof used of its right side, one a row."""
     lines: list[tuple[Cell, ...]] = []
     for i in rows(budget, "inequalities"):
-        if text(i, "kind") == "equality":
+        if text(i, "kind") in ("equality", "definition"):
             continue
+        kind = text(i, "kind") if i.get("evidence", True) or text(i, "kind") != "certified" else "of any vectors"
         broken = whole(i, "violations") > 0
         lines.append(
             (
                 text(i, "place"),
                 Math(text(i, "latex"), text(i, "statement")),
+                kind,
                 number(i.get("min")),
                 number(i.get("median")),
                 Mark(f"{number(i.get('max')):.10g}", "bad") if broken else number(i.get("max")),
@@ -108,17 +110,28 @@ def used_table(budget: Row, name: str = "used") -> Table | None:
         name,
         f"What each step of the proof used: {text(budget, 'title', text(budget, 'theorem'))}",
         "Left side over right side at every step of the run, after what is progress was moved to the left. "
-        "L is the largest that a step used, so that none is violated by it; the superscript t of a point is "
-        "its place on the segment of its step.",
+        "Certified: every constant is exact. By construction: its constant is the largest that a step used, so that "
+        "none is violated by it. Of any vectors: a triangle inequality or a duality, which no run breaks. "
+        f"{_evidence(budget)}The superscript t of a point is its place on the segment of its step.",
         (
             Column("step of the proof", "p", 0.16),
-            Column("statement", "p", 0.44),
+            Column("statement", "p", 0.38),
+            Column("kind", "p", 0.1),
             Column("least", "r"),
             Column("median", "r"),
             Column("most", "r"),
         ),
         tuple(lines),
     )
+
+
+def _evidence(budget: Row) -> str:
+    """How many rows could have failed, as a sentence; nothing where the file does not say."""
+    counts = child(budget, "counts")
+    if not counts:
+        return ""
+    rest = f"equalities and definitions are not shown, {whole(counts, 'definition')} of them cannot fail"
+    return f"Of {whole(counts, 'rows')} rows {whole(counts, 'evidence')} are evidence ({rest}). "
 
 
 def blocks(results: Results) -> Table | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
-import math
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
@@ -14,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipeline.divergence import of_summary
 from pipeline.errors import InputError
 from pipeline.folder import SCHEMA, ResultFolder
 from pipeline.json_io import plain, read_json
@@ -190,7 +190,11 @@ class RunRecord:
             title = f"{summary['schedule']}, {summary['stages']} stages"
             self.folder.write("trace.json", chrome_trace(result.events, title))
             torch.save(result.solution, self.folder.path / "weights.pt")
-            self.folder.write("status.json", self.status | {"state": "complete"})
+            if (lost := of_summary(summary)) is None:
+                end: dict[str, Any] = {"state": "complete"}
+            else:
+                end = {"state": "diverged", "error": lost.reason, "diverged_at": lost.step}
+            self.folder.write("status.json", self.status | end)
 
 
 def _row(k: int, loss: float) -> str:
@@ -282,15 +286,6 @@ def difference_is_allowed(summary: Mapping[str, Any]) -> bool:
     """Whether the run equals the oracle, as far as it was asked."""
     found = summary.get("max_relative_diff", summary.get("max_abs_diff", 0.0))
     return bool(found <= summary.get("allowed_diff", 0.0))
-
-
-def divergence(summary: Mapping[str, Any]) -> str | None:
-    """Where the run's loss stopped being finite, in words, or None."""
-    skipped = set(summary["skipped_steps"])  # their losses moved nothing
-    lost = next((k for k, loss in enumerate(summary["losses"]) if not math.isfinite(loss) and k not in skipped), None)
-    if lost is not None:
-        return f"at step {lost + 1}"
-    return None if math.isfinite(summary["held_out_loss"]) else "after the last step"
 
 
 def describe(summary: Mapping[str, Any]) -> str:

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from pipeline.divergence import of_summary
 from pipeline.errors import InputError, RunError
 from pipeline.options import add_training_options, given_options
 
@@ -338,8 +339,8 @@ def _print(args: argparse.Namespace, summary: dict[str, Any]) -> int:
     from pipeline.json_io import dumps
 
     print(dumps(summary) if args.json else record.describe(summary), flush=True)
-    if (where := record.divergence(summary)) is not None:
-        print(f"pipeline.train: the run diverged: its loss is not finite {where}", file=sys.stderr, flush=True)
+    if (lost := of_summary(summary)) is not None:
+        print(f"pipeline.train: the run diverged: {lost.reason}", file=sys.stderr, flush=True)
         return RUN_FAILED
     if not record.difference_is_allowed(summary):
         line = f"pipeline.train: claim failed: engine and oracle differ by {summary['max_abs_diff']:g}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,13 @@ def note_problems(command: str, validity: Any) -> bool:
     if len(found) > MAX_LINES:
         note(f"staleproof {command}: ... and {len(found) - MAX_LINES} problems more")
     return bool(found)
+
+
+class WholeNames(argparse.HelpFormatter):
+    """Help in which a name with hyphens stays on one line."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
 
 
 def add_json(parser: argparse._ActionsContainer) -> None:

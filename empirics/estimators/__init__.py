@@ -27,11 +27,14 @@ ESTIMATORS: dict[str, Estimator] = {
     "upper-smoothness": Estimator(
         "upper_smoothness",
         ("L",),
-        "[attained, rho^2 lambda_max]",
+        "[attained, rho^2 hessian_norm] at a level",
         "Hessian-vector products: about 20 for each start and 40 for Lanczos",
     ),
     "hessian-spectrum": Estimator(
-        "lanczos", ("lambda_max",), "residual always; bracket at 99 %", "at most 40 Hessian-vector products"
+        "lanczos",
+        ("lambda_max", "lambda_min", "hessian_norm"),
+        "residual always; a bracket at a level, for every number of products",
+        "at most 40 Hessian-vector products",
     ),
     "spectral-measure": Estimator(
         "spectral_measure",
@@ -42,11 +45,14 @@ ESTIMATORS: dict[str, Estimator] = {
     "gradient-noise": Estimator(
         "gradient_noise",
         ("sigma", "noise_norm", "dual_noise"),
-        "Student with the full gradient known, from about 10; jackknife with Student without, from 20",
+        "jackknife of the logarithm: v from 32, sigma with the full gradient known from 64; dual_noise Student",
         "one gradient a sample",
     ),
     "norm-ratio": Estimator(
-        "norm_ratio", ("rho", "rho_effective"), "rho exact; effective: jackknife from 20, BCa from 80", "none"
+        "norm_ratio",
+        ("rho", "rho_effective"),
+        "rho exact; effective: jackknife of the logarithm from 32, BCa from 80",
+        "none",
     ),
     "update-drift": Estimator(
         "update_drift", ("dbar", "delta", "delta_mean_weighted"), "over seeds Student, from 2", "a norm"

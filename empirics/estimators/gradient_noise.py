@@ -7,6 +7,13 @@ and batches of one epoch, which use every sample once, are each of the second ki
 epoch the sample variance of the batch gradients has mean v / B N/(N - 1). `per_sample_variance` undoes the law.
 In the dual norm there is no law: E dual(n) never grows with the batch (it is convex), and is at most rho sigma; the
 share of that is the effective rho.
+
+Intervals of v and sigma: the log-scale jackknife of `empirics.statistics`. How far an estimated variance strays depends
+on var(||n||^2)/(E ||n||^2)^2 of the noise: 2/(effective dimension, (sum lam)^2/sum lam^2 of its covariance) for normal
+noise, and up to 8 for the laws tested (normal in 1, 2, 5 and 50 dimensions and with the spectrum 1/i^2, uniform,
+Laplace, Student's t with 5 degrees of freedom, exponential, normal of exponential size). Over 4000 repeats each they
+hold in .93 to .97 from LEAST_BATCHES on for v and from LEAST_KNOWN on for sigma; below, single heavy-tailed numbers do
+worst (exponential: .88 from 10 batches for v, .90 from 32 for sigma). Heavier tails (no fourth moment) are not covered.
 """
 
 from __future__ import annotations
@@ -22,10 +29,10 @@ from empirics.constants import Constant, from_interval, mean_of, not_applicable,
 from empirics.errors import InputError
 from empirics.estimators.model_norm import AnyNorm
 from empirics.estimators.weights import Weights, combine, flatten, minus, unflatten
-from empirics.statistics import Ratio, fieller_ratio, jackknife_interval
+from empirics.statistics import Interval, Ratio, fieller_ratio, log_jackknife_interval
 
-#: From so many batches on the jackknife of the sample variance covers within 2 % of 95 %.
-LEAST_BATCHES = 20
+#: From so many batches on the interval of v covers within 2 % of 95 % under every law tested; sigma's, the mean known.
+LEAST_BATCHES, LEAST_KNOWN = 32, 64
 DRAWS = ("independent", "without-replacement", "epoch")
 
 
@@ -93,8 +100,8 @@ def per_sample_variance(
 ) -> Constant:
     """v from the gradients [n, d] of n batches at one point, whose mean is not known: unbiased, for every batch size.
 
-    Interval: the jackknife of the sample variance with Student's t; from LEAST_BATCHES on within 2 % of 95 %. Not for
-    an epoch, whose batches are not independent: there the value stands without an interval.
+    Interval: see the header; `note` says where the batches are fewer than LEAST_BATCHES. Not for an epoch, whose
+    batches are not independent: there the value stands without an interval.
     """
     g = _batches(gradients)
     factor = batch_factor(batch, draws, population)
@@ -108,14 +115,13 @@ def per_sample_variance(
     if draws == "epoch":
         note = "no interval: batches of one epoch are not independent"
         return Constant("v", value, "estimated", where, method="sample variance", n=n, note=note)
-    if n < 3:
-        return not_applicable("v", f"{n} batches; the jackknife of a variance needs at least 3", where, n=n)
+    if (why := _too_few(n)) is not None:
+        return not_applicable("v", why, where, n=n)
     left_out = (total - squares * n / (n - 1)) / (n - 2) / factor
     if (why := unfit(left_out)) is not None:
         return not_applicable("v", why, where, n=n)
-    found = jackknife_interval(squares, left_out, value, level)
-    few = f"; fewer than {LEAST_BATCHES} batches, so the interval may cover too seldom" if n < LEAST_BATCHES else ""
-    return from_interval("v", found, where, f"of one sample, from batches of {batch}{few}")
+    found = log_jackknife_interval(left_out, value, level)
+    return from_interval("v", found, where, f"of one sample, from batches of {batch}{_few(n, LEAST_BATCHES)}")
 
 
 def squared_gradient(gradients: np.ndarray, where: str = "", level: float = 0.95) -> Constant:
@@ -142,17 +148,22 @@ def noise_scale(gradients: np.ndarray, batch: int, level: float = 0.95) -> Ratio
 
 
 def known_mean_sigma(squares: np.ndarray, where: str, level: float = 0.95) -> Constant:
-    """sigma from ||g_i - grad f||_F^2 of independent batches with the full gradient known: root of Student's interval.
+    """sigma from ||g_i - grad f||_F^2 [n] of independent batches with the full gradient known.
 
-    The lower end is cut at 0. Not applicable where a mean is.
+    Interval: see the header, of the mean square, and its root; from LEAST_KNOWN on. Not applicable where a mean is,
+    and for fewer than 3.
     """
-    found = mean_of("sigma", squares, where, level)
-    if not found.applicable or found.value is None or found.low is None or found.high is None:
-        return found
-    low, high = math.sqrt(max(found.low, 0.0)), math.sqrt(found.high)
-    return Constant(
-        "sigma", math.sqrt(found.value), "estimated", where, low, high, level, "Student, of the square", found.n
-    )
+    array = np.asarray(squares, dtype=float)
+    n = array.size
+    if (why := unfit(array) or _too_few(n)) is not None:
+        return not_applicable("sigma", why, where, n=n)
+    left_out = (array.sum() - array) / (n - 1)
+    if (why := unfit(left_out)) is not None:
+        return not_applicable("sigma", why, where, n=n)
+    found = log_jackknife_interval(left_out, float(array.mean()), level)
+    value, low, high = (math.sqrt(end) for end in (found.value, found.low, found.high))
+    root = Interval(value, low, high, level, f"{found.method}, of the square", n)
+    return from_interval("sigma", root, where, _few(n, LEAST_KNOWN).removeprefix("; "))
 
 
 def dual_noise(norm: AnyNorm, noises: list[Weights], where: str, level: float = 0.95) -> Constant:
@@ -180,6 +191,14 @@ class MomentumNoise:
             terms.append((1 - self.alpha, self.total))
         self.total = combine(terms)
         self.noise_norm.append(self.norm.dual(self.total))
+
+
+def _too_few(n: int) -> str | None:
+    return f"{n} batches; the jackknife of a variance needs at least 3" if n < 3 else None
+
+
+def _few(n: int, least: int) -> str:
+    return f"; fewer than {least} batches, so the interval may cover too seldom" if n < least else ""
 
 
 def _batches(gradients: np.ndarray) -> np.ndarray:

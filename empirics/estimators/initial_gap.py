@@ -67,7 +67,10 @@ def f_star(problem: Problem, x0: Weights | None = None, most_steps: int = 500) -
     low, why = max(below)
     slack = ROUND_OFF * max(abs(f), abs(low))
     note = f"above: reached by L-BFGS; below: {why}"
-    return Constant("f_star", f, "bound", problem.name, min(low, f) - slack, f + slack, method="bracket", note=note)
+    end = min(low, f) - slack
+    if problem.floor is not None and problem.floor[0] == 0:  # a sign, not a number that was computed
+        end = min(max(end, 0.0), f)
+    return Constant("f_star", f, "bound", problem.name, end, f + slack, method="bracket", note=note)
 
 
 def initial_gap(name: str, f0: float, star: Constant) -> Constant:

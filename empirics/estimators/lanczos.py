@@ -4,7 +4,9 @@ Ritz value theta with residual r = ||H y - theta y||: an eigenvalue lies within 
 (Parlett 1980, ch. 11). From a random start the top one is missed with probability 0, and after k products
     P(lam_max - theta_max > eps (lam_max - lam_min)) <= 1.648 sqrt(d) exp(-sqrt(eps) (2k-1))
 (Kuczynski and Wozniakowski 1992, SIAM J. Matrix Anal. 13, theorem 4.2, shifted), which gives the interval `bracket`: it
-needs no residual, and covers what a residual cannot see.
+needs no residual, and covers what a residual cannot see. The bound is for a k that is set beforehand, and here the run
+decides when to stop: so k has the share (1 - level)/(k (k+1)) of what may fail, which over all k adds up to 1 - level,
+and each end has half of it.
 """
 
 from __future__ import annotations
@@ -34,8 +36,9 @@ class Spectrum:
     """Ritz values [k], ascending and signed, with residuals [k]; basis [k, d] of the Krylov space, coefficients [k, k]
     of the Ritz vectors in it; weights [k], with which the values stand for the spectrum as the start sees it.
 
-    converged: residual of what was asked for <= tolerance times the largest |value|; products: made, k; bracket:
-    [low, high] of the largest modulus at `level` (None after a given start); dimension d.
+    converged: residual of what was asked for <= tolerance times the largest |value|; products: made, k; reach: by how
+    much the spectrum may go on beyond the values, at either end and at `level` for both: 0 for an invariant space, None
+    after a given start; dimension d.
     """
 
     values: np.ndarray
@@ -43,7 +46,8 @@ class Spectrum:
     basis: torch.Tensor
     coefficients: np.ndarray
     converged: bool
-    bracket: tuple[float, float] | None
+    tolerance: float
+    reach: float | None
     level: float
 
     @property
@@ -86,6 +90,15 @@ class Spectrum:
     def modulus(self) -> float:
         """The operator norm, the smoothness constant in the Frobenius norm."""
         return abs(self.signed)
+
+    @property
+    def bracket(self) -> tuple[float, float] | None:
+        """[low, high] of the largest modulus at `level`."""
+        return None if self.reach is None else (self.modulus, max(self.top, -self.bottom) + self.reach)
+
+    def settled(self, which: str) -> bool:
+        """`converged`, for another one of ENDS."""
+        return _settled(which, self.values, self.residuals, self.tolerance)
 
     @property
     def residual(self) -> float:
@@ -141,8 +154,8 @@ def extreme_eigenvalues(
         settled = _settled(which, theta, residuals, tolerance)
         if settled:
             break
-    bracket = _bracket(theta, len(theta), d, level, invariant) if start is None else None
-    return Spectrum(theta, residuals, space.basis[0], S, settled, bracket, level)
+    reach = None if start is not None else 0.0 if invariant else _reach(theta, d, level)
+    return Spectrum(theta, residuals, space.basis[0], S, settled, tolerance, reach, level)
 
 
 def _as_rows(product: Product, like: Weights) -> RowProduct:
@@ -183,13 +196,10 @@ def _settled(which: str, theta: np.ndarray, residuals: np.ndarray, tolerance: fl
     )
 
 
-def _bracket(theta: np.ndarray, k: int, d: int, level: float, invariant: bool) -> tuple[float, float]:
-    """Of the largest modulus, at `level`, from the bound in the header for both ends."""
-    low = float(np.abs(theta).max())
-    if invariant:
-        return low, low
-    eps = (math.log(2 * 1.648 * math.sqrt(d) / (1 - level)) / (2 * k - 1)) ** 2
-    if eps >= 0.5:
-        return low, math.inf
-    spread = float(theta[-1] - theta[0]) / (1 - 2 * eps)
-    return low, max(float(theta[-1]) + eps * spread, -float(theta[0]) + eps * spread)
+def _reach(theta: np.ndarray, d: int, level: float) -> float:
+    """How far either end may lie beyond the Ritz values [k], at `level` for both and for every k, by the header."""
+    k = len(theta)
+    failing = (1 - level) / (k * (k + 1)) / 2
+    eps = (math.log(1.648 * math.sqrt(d) / failing) / (2 * k - 1)) ** 2
+    # The spread is at most that of the values and eps of itself at both ends.
+    return eps * float(theta[-1] - theta[0]) / (1 - 2 * eps) if eps < 0.5 else math.inf

@@ -63,14 +63,15 @@ def upper_smoothness(
     starts: int = 3,
     seed: int = 0,
     most_climb: int = 200,
+    level: float = 0.99,
 ) -> UpperSmoothness:
-    """Both ends, with at most `most_products` for Lanczos and `most_climb` for each start.
+    """Both ends, with at most `most_products` for Lanczos and `most_climb` for each start; level: of Lanczos' bracket.
 
     Raises InputError for a product that is not finite.
     """
     if starts < 1:
         raise InputError(f"starts: {starts!r}; allowed is an integer >= 1")
-    spectrum = extreme_eigenvalues(product, like, "magnitude", tolerance, most_products, seed)
+    spectrum = extreme_eigenvalues(product, like, "magnitude", tolerance, most_products, seed, level=level)
     vector = spectrum.vector(spectrum.index)
     top = spectrum.modulus if spectrum.bracket is None else spectrum.bracket[1]
     upper = norm.rho(like) ** 2 * top

@@ -11,7 +11,7 @@ from torch import Tensor
 from empirics.constants import Constant
 from empirics.estimators.objective import FiniteObjective
 from empirics.estimators.weights import Weights
-from empirics.problems.interface import check_batch, check_index
+from empirics.problems.interface import check_batch, check_index, draw_of_finite
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,9 @@ class FiniteSum:
         return self.objective.batch_gradient(dict(x), slice(i, i + 1))
 
     def draw(self, x: Weights, batch: int, generator: torch.Generator) -> dict[str, Tensor]:
-        rows = torch.randint(self.samples, (check_batch(batch),), generator=generator).tolist()
+        if check_batch(batch) > self.samples:
+            return draw_of_finite(self, x, batch, generator)
+        rows = torch.randint(self.samples, (batch,), generator=generator).tolist()
         return self.objective.batch_gradient(dict(x), rows)
 
     def known(self, norm: str) -> dict[str, Constant]:

@@ -60,15 +60,18 @@ class Problem(Protocol):
         """Mean gradient of `batch` samples, drawn independently."""
 
     def known(self, norm: str) -> dict[str, Constant]:
-        """Constants known at no cost, in that norm: some of L, sigma (of one sample), f_star."""
+        """Constants known at no cost, in that norm: some of L, sigma (of one sample), f_star, hessian_lipschitz."""
 
 
 def draw_of_finite(problem: Problem, x: Weights, batch: int, generator: torch.Generator) -> dict[str, Tensor]:
-    """`draw` by indices with replacement, for a problem with finitely many samples."""
+    """`draw` by indices with replacement, for a problem with finitely many samples: at most so many gradients."""
     assert problem.samples is not None
     check_batch(batch)
-    rows = torch.randint(problem.samples, (batch,), generator=generator).tolist()
-    return combine([(1 / batch, problem.sample_gradient(x, i)) for i in rows])
+    rows = torch.randint(problem.samples, (batch,), generator=generator)
+    if batch <= problem.samples:
+        return combine([(1 / batch, problem.sample_gradient(x, i)) for i in rows.tolist()])
+    counts = torch.bincount(rows, minlength=problem.samples).tolist()
+    return combine([(n / batch, problem.sample_gradient(x, i)) for i, n in enumerate(counts) if n])
 
 
 def check_batch(batch: int) -> int:

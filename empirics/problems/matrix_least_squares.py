@@ -226,6 +226,7 @@ class NoisyLeastSquares:
         return L | {
             "sigma": exact("sigma", self.sigma, "everywhere", "of one sample"),
             "f_star": exact("f_star", star, self.name, "pseudo-inverse"),
+            "hessian_lipschitz": exact("hessian_lipschitz", 0.0, "everywhere", "the Hessian is constant"),
         }
 
 

@@ -96,6 +96,7 @@ class QuadraticProblem:
             "L": exact("L", L, "everywhere", "the Hessian is constant"),
             "sigma": exact("sigma", sigma, "everywhere", "of one sample"),
             "f_star": exact("f_star", 0.0, self.name, "f(0) = 0"),
+            "hessian_lipschitz": exact("hessian_lipschitz", 0.0, "everywhere", "the Hessian is constant"),
         }
 
 

@@ -81,8 +81,9 @@ def make_problem(name: str, given: Mapping[str, str] | None = None) -> Problem:
         if key not in defaults:
             raise InputError(f"option {key!r} of {name}: unknown; allowed are {', '.join(defaults)}")
         if isinstance(defaults[key], int):
-            if not re.fullmatch("[0-9]{1,9}", text) or int(text) > LARGEST:
-                raise InputError(f"option {key} of {name}: {text!r}; allowed is an integer from 0 to {LARGEST}")
+            least = 0 if key == "seed" else 1
+            if not re.fullmatch("[0-9]{1,9}", text) or not least <= int(text) <= LARGEST:
+                raise InputError(f"option {key} of {name}: {text!r}; allowed is an integer from {least} to {LARGEST}")
             options[key] = int(text)
         elif isinstance(defaults[key], float):
             try:

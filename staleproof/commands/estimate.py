@@ -8,10 +8,14 @@ from typing import Any
 
 from pipeline.options import integer, seed
 from staleproof.arguments import add_json
-from staleproof.errors import EXIT_HOLDS, InputError
-from staleproof.output import emit, emit_json
+from staleproof.errors import EXIT_HOLDS, EXIT_RUN_FAILED, InputError
+from staleproof.output import emit, emit_json, note
 
 DEFAULT = "L,sigma,rho"
+#: Samples of a gradient, at most.
+MOST_BATCH = 100_000
+EPILOG = """Exit codes: 0 done, also where a constant is not applicable; 2 bad input; 3 the run diverged: what does not
+need its weights is printed, the rest is not applicable; 130 interrupted."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,76 +30,106 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--constants", default=DEFAULT, metavar="NAMES", help=f"separated by commas, or all (default: {DEFAULT})")
     add("--norm", metavar="NAME", help="spectral, sign, row-l2, frobenius, layers (default: the problem's own)")
     add("--set", metavar="OPTION=VALUE", nargs="+", action="extend", default=[], help="options of the problem")
-    add("--batch", type=integer(1), default=1, metavar="N", help="problem: samples a gradient (default: 1)")
+    add("--batch", type=integer(1, MOST_BATCH), default=1, metavar="N", help="problem: samples a gradient, at most "
+        f"{MOST_BATCH}; times --draws at most 1000000 (default: 1)")  # fmt: skip
     add("--draws", type=integer(3, 100_000), metavar="N", help="gradients drawn (default: 64, of a run 32)")
     add("--seed", type=seed, default=0, metavar="N", help="of the draws and of Lanczos' start (default: 0)")
+    add("--windows", type=integer(1, 100_000), metavar="N",
+        help="run: most training windows that a full gradient is made of (default: 256)")  # fmt: skip
     add("--level", type=_level, default=0.95, metavar="P", help="of intervals (default: 0.95)")
     add("--list", action="store_true", help="print the problems with their options, and the estimators")
     add_json(parser)
+    parser.epilog = EPILOG
 
 
 def run(args: argparse.Namespace) -> int:
     """Measure and print."""
     if args.list:
         return _list(args.json)
-    if args.target is None:
+    if not args.target:
         raise InputError("target: not given; give a problem (--list prints them) or the folder of a run")
     names = args.constants.split(",")
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"constants: {twice!r} is given twice; give each name once")
-    found, norm = _of_run(args, names) if Path(args.target).is_dir() else _of_problem(args, names)
+    found, norm, lost = _of_run(args, names) if Path(args.target).is_dir() else _of_problem(args, names)
     result = {
         "target": args.target,
         "norm": norm,
         "seed": args.seed,
+        "diverged": None if lost is None else {"step": lost.step, "reason": lost.reason},
         "constants": [constant.as_dict() for constant in found],
     }
-    emit_json(result) if args.json else emit("\n".join(_line(constant) for constant in found))
-    return EXIT_HOLDS
+    if args.json:
+        emit_json(result)
+    else:
+        emit("\n".join([f"{args.target}, norm: {norm}", *(_line(constant) for constant in found)]))
+    if lost is None:
+        return EXIT_HOLDS
+    note(f"staleproof estimate: the run diverged: {lost.reason}")
+    return EXIT_RUN_FAILED
 
 
-def _of_problem(args: argparse.Namespace, names: list[str]) -> tuple[list[Any], str]:
+def _of_problem(args: argparse.Namespace, names: list[str]) -> tuple[list[Any], str, None]:
     from empirics.problem_constants import NAMES, ProblemConstants, problem_constants
     from empirics.problems.registry import NORM_OF, PROBLEMS, make_problem
+    from empirics.run_constants import NAMES as OF_RUNS
+    from pipeline.progress import Progress
 
+    if args.windows is not None:
+        raise InputError("windows: for runs only; a problem has its own samples")
     if args.target not in PROBLEMS:
         allowed = ", ".join(PROBLEMS)
         raise InputError(f"target: {args.target!r} is neither a folder nor one of {allowed}")
+    if (of_a_run := next((name for name in names if name in OF_RUNS and name not in NAMES), None)) is not None:
+        raise InputError(f"constants: {of_a_run!r} is of a run only; of a problem allowed are {', '.join(NAMES)}")
     options = dict(_assignment(text) for text in args.set)
     if len(options) != len(args.set):
         raise InputError("set: an option is given twice; give each once")
     norm = args.norm or NORM_OF[args.target]
     problem = make_problem(args.target, options)
     setting = ProblemConstants(problem, norm, args.batch, args.draws or 64, args.seed, args.level)
-    return problem_constants(setting, list(NAMES) if names == ["all"] else names), norm
+    progress = Progress("estimate")
+    found = problem_constants(setting, list(NAMES) if names == ["all"] else names, progress)
+    progress.finish(f"{len(found)} constants")
+    return found, norm, None
 
 
-def _of_run(args: argparse.Namespace, names: list[str]) -> tuple[list[Any], str]:
+def _of_run(args: argparse.Namespace, names: list[str]) -> tuple[list[Any], str, Any]:
     from empirics.run_constants import NAMES, RunConstants, run_constants
+    from pipeline.progress import Progress
 
     if args.set or args.batch != 1:
         raise InputError("set, batch: for problems only; a run has its own")
-    setting = RunConstants(Path(args.target), args.norm, args.draws or 32, args.level)
+    setting = RunConstants(Path(args.target), args.norm, args.draws or 32, args.level, args.windows or 256)
     own = setting.config.optimizer == "lmo"
     if own and args.norm is not None:
         raise InputError(f"norm: {args.norm!r}; a run of lmo has its own norm")
-    norm = "the optimizer's own" if own else args.norm or "frobenius"
-    return run_constants(setting, list(NAMES) if names == ["all"] else names), norm
+    progress = Progress("estimate")
+    found = run_constants(setting, list(NAMES) if names == ["all"] else names, progress)
+    progress.finish(f"{len(found)} constants")
+    return found, setting.norm_words, setting.lost
 
 
 def _list(as_json: bool) -> int:
+    from empirics.elsewhere import ELSEWHERE
     from empirics.estimators import ESTIMATORS
+    from empirics.problem_constants import NAMES
     from empirics.problems.registry import PROBLEMS, options_of
+    from empirics.run_constants import NAMES as OF_RUNS
 
     problems = {name: options_of(name) for name in PROBLEMS}
     if as_json:
         estimators = {name: vars(estimator) for name, estimator in ESTIMATORS.items()}
-        emit_json({"problems": problems, "estimators": estimators})
+        here = {"problem": NAMES, "run": OF_RUNS}
+        emit_json({"problems": problems, "estimators": estimators, "constants": here, "elsewhere": ELSEWHERE})
         return EXIT_HOLDS
     lines = [f"{name:<14} {' '.join(f'{key}={value}' for key, value in problems[name].items())}" for name in problems]
     for name, estimator in ESTIMATORS.items():
         lines.append(f"{name:<18} {', '.join(estimator.measures)}: {estimator.interval}")
+    lines.append(f"\n--constants of a problem: {', '.join(NAMES)}\n--constants of a run: {', '.join(OF_RUNS)}")
+    lines.append("not here, but from")
+    lines += [f"  {name:<20} {where}" for name, where in ELSEWHERE.items()]
     emit("\n".join(lines))
     return EXIT_HOLDS
 

@@ -11,6 +11,9 @@ from staleproof.arguments import add_json, check_size
 from staleproof.errors import EXIT_CLAIM_FAILED, EXIT_HOLDS, EXIT_RUN_FAILED
 from staleproof.output import emit, emit_json, note
 
+EPILOG = """Exit codes: 0 done, 1 engine and oracle differ, 2 bad input, 3 the run failed or diverged: a loss is not
+finite, or ends at more than twice that of the first step; status.json says so and the step. 130 interrupted."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
@@ -19,12 +22,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--port", type=integer(1, 65535), metavar="N", help="rendezvous port on the loopback (default: a free one)"
     )
     add_json(parser)
+    parser.epilog = EPILOG
     parser.set_defaults(given=lambda words: given_options(parser, words))
 
 
 def run(args: argparse.Namespace) -> int:
-    """Train and print; exit code 1 where the oracle disagrees."""
+    """Train and print; exit code 1 where the oracle disagrees, 3 where the run diverged."""
     from pipeline import record
+    from pipeline.divergence import of_summary
     from pipeline.engine.pool import WorkerPool
     from pipeline.run import run_job
 
@@ -49,8 +54,8 @@ def run(args: argparse.Namespace) -> int:
         emit_json(summary)
     else:
         emit(record.describe(summary))
-    if (where := record.divergence(summary)) is not None:
-        note(f"staleproof train: the run diverged: its loss is not finite {where}")
+    if (lost := of_summary(summary)) is not None:
+        note(f"staleproof train: the run diverged: {lost.reason}")
         return EXIT_RUN_FAILED
     if not record.difference_is_allowed(summary):
         note(f"staleproof train: claim failed: engine and oracle differ by {summary['max_abs_diff']:g}")

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from empirics.block_inequalities import ROUND_OFF, Check, Examined, examine
+from empirics.block_inequalities import examine
 from empirics.block_runs import DEPENDENT, run_blocks
+from empirics.checks import ROUND_OFF, Check, Examined
 from empirics.local_sgd_runs import examine_local
 from empirics.problems.block_least_squares import BlockLeastSquares, random_block_problem
 from empirics.tuned_block_runs import run_tuned

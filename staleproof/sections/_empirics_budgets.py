@@ -10,7 +10,8 @@ import numpy as np
 
 from empirics.budget import OWN
 from empirics.least_squares_budget import FAR, budget_of_setting, grid, round_problem
-from empirics.pathwise import ROUND_OFF, Setting
+from empirics.lmo_path import Setting
+from empirics.pathwise import ROUND_OFF
 from empirics.problems.matrix_least_squares import random_problem
 from staleproof.claims import Claim, badness
 from staleproof.presets import Preset
@@ -52,7 +53,7 @@ def setting_of(theorem: str, steps: int, sigma: float) -> Setting:
 
 def row(found: dict[str, Any], setting: Setting) -> dict[str, Any]:
     """A budget for the result file."""
-    kept = ("theorem", "title", "status", "reasons", "inequalities", "waterfall", "editions", "violations")
+    kept = ("theorem", "title", "status", "reasons", "inequalities", "counts", "waterfall", "editions", "violations")
     settings = {name: getattr(setting, name) for name in ("name", "tau", "eta", "alpha", "sigma", "correction")}
     return settings | {"steps": setting.K} | {name: found[name] for name in kept if name in found}
 
@@ -96,18 +97,30 @@ def _theorem_claims(rows: list[dict[str, Any]]) -> list[Claim]:
         mine = [r for r in rows if r["theorem"] == theorem]
         worst = max(mine, key=lambda r: badness(largest(r)[0]))
         value, place = largest(worst)
-        steps = sum(i["kind"] == "certified" for i in worst.get("inequalities", ()))
+        used = [i for i in worst.get("inequalities", ()) if i["kind"] == "certified"]
+        steps, sure = len(used), sum(not i["evidence"] for i in used)
         claims.append(
             Claim.certified(
                 f"empirics.budget.{theorem}",
-                f"{worst['title']}: left/right of {steps} pathwise inequalities of its proof at every step of "
-                f"{len(mine)} runs",
+                f"{worst['title']}: left/right of {steps} pathwise inequalities of its proof ({sure} of them of any "
+                f"vectors) at every step of {len(mine)} runs",
                 value,
                 ROUND_OFF,
                 place=f"{place}, {worst['name']}",
                 evidence=EVIDENCE,
             )
         )
+    equal = [(r, i) for r in rows for i in r.get("inequalities", ()) if i["kind"] == "equality"]
+    broken = [f"{i['place']}, {r['name']}" for r, i in equal if i["violations"]]
+    claims.append(
+        Claim.equality(
+            "empirics.budget.equalities",
+            f"{len(equal)} equalities of the proofs, definitions aside, on {len(rows)} runs: those that are broken",
+            len(broken),
+            place="; ".join(broken[:2]),
+            evidence=EVIDENCE,
+        )
+    )
     quiet = [r for r in rows if r["sigma"] == 0 and r["status"] == "complete"]
     ratios = [(r["waterfall"][0]["value"] / r["editions"]["worst-case"]["value"], r["theorem"]) for r in quiet]
     value, place = max(ratios, key=lambda pair: badness(pair[0])) if ratios else (math.inf, "no run is complete")

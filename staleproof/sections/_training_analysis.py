@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from empirics.errors import InputError
 from empirics.gpt_runs import Drift, TheoremRun, in_processes, measure_drift, measure_theorem
+from empirics.pathwise import ROUND_OFF
 from empirics.run_budget import budget_of_run
 from empirics.statistics import Interval, fieller_ratio, paired_interval, student_interval
+from pipeline import divergence
 from pipeline.delays import optimizer_step_delay
 from pipeline.oracle import OracleResult, largest_difference
-from staleproof.claims import Claim
+from staleproof.claims import Claim, badness
 from staleproof.presets import Preset
 from staleproof.sections import _training_plan as plan
 from staleproof.sections._training_bound import bound_on_runs
@@ -41,8 +44,12 @@ def gaps(results: dict[str, Any], claims: list[Claim]) -> None:
             claims.append(Claim.missing(f"training.gap.{optimizer}", "statistical", "gap of 2BW", why))
             continue
         sync, stale, corrected = (np.array([finals[arm][s] for s in seeds]) for arm in plan.ARMS)
-        gap = paired_interval(stale, sync)
-        gap_corrected = paired_interval(corrected, sync)
+        try:
+            gap = paired_interval(stale, sync)
+            gap_corrected = paired_interval(corrected, sync)
+        except InputError as error:  # the arms are equal in every seed: no interval
+            claims.append(Claim.missing(f"training.gap.{optimizer}", "statistical", "gap of 2BW", str(error)))
+            continue
         share = fieller_ratio(stale - corrected, stale - sync)
         if share.defined and gap.low <= 0:
             note = "delay did not cost anything here: there is no gap to recover"
@@ -130,24 +137,38 @@ def measure(
     _diagnostics(drifts, results)
     runs = [theorem_runs[i] for i in sorted(theorem_runs)]
     _equal_to_processes("theorem", real[0], runs[0].weights, claims)
-    results["bound"] = bound_on_runs(runs, max(optimizer_step_delay(real[0].events)), claims)
+    left = [run for run in runs if divergence.diverged(run.losses) is None]
+    if len(left) < 2:
+        why = f"fewer than two of {len(runs)} runs have not diverged"
+        claims.append(Claim.missing("training.bound", "report", "Theorem 1 on runs of several seeds", why))
+        return
+    results["bound"] = bound_on_runs(left, max(optimizer_step_delay(real[0].events)), claims)
 
 
 def _diagnostics(drifts: list[Drift], results: dict[str, Any]) -> None:
     for optimizer, correction in sorted({(d.optimizer, d.correction) for d in drifts}):
         every = [d for d in drifts if (d.optimizer, d.correction) == (optimizer, correction)]
-        runs = [d for d in every if all(math.isfinite(x) for x in (d.drift, d.momentum_lag, d.delay_bias))]
+        runs = [d for d in every if d.status == "complete"]
         if len(runs) < 2:
             continue  # diverged runs have no average; the gaps name them
         row: dict[str, Any] = {"optimizer": optimizer, "correction": correction}
         for name in ("drift", "momentum_lag", "delay_bias"):
-            row[name] = student_interval([getattr(d, name) for d in runs]).as_dict()
+            row[name] = _mean([getattr(d, name) for d in runs])
         row["note"] = (
             f"Frobenius norm, relative; mean over the second half of a run, {len(runs)} seeds in the oracle; "
-            "bias and lag against the gradient on held-out text (so the lag holds sampling noise too) at "
-            + ("y_k = x_k - U_{k-1}" if correction != "none" else "x_k")
+            f"bias and lag against the gradient on held-out text (so the lag holds sampling noise too) at {runs[0].at}"
         )
+        row["left_out"] = [f"seed {d.seed}: {d.status}" for d in every if d.status != "complete"]
         results["diagnostics"].append(row)
+
+
+def _mean(samples: list[float]) -> dict[str, Any]:
+    """With Student's interval, or without one where the samples do not differ."""
+    try:
+        return student_interval(samples).as_dict()
+    except InputError as error:
+        value = sum(samples) / len(samples)
+        return {"value": value, "low": None, "high": None, "level": None, "method": str(error), "n": len(samples)}
 
 
 def _equal_to_processes(run: str, real: Any, weights: dict[str, Tensor], claims: list[Claim]) -> None:
@@ -179,9 +200,22 @@ def taken_apart(
     claims.append(
         Claim.equality(
             "training.budget-equalities",
-            f"{len(equalities)} equalities of the proof at every step of the run: those that are broken",
+            f"{len(equalities)} equalities of the proof, definitions aside, at every step of the run: those broken",
             len(broken),
             place="; ".join(broken[:2]),
+            evidence=EVIDENCE,
+        )
+    )
+    inequalities = [i for i in budget["inequalities"] if i["kind"] == "certified"]
+    worst = max(inequalities, key=lambda i: badness(i["max"]))
+    claims.append(
+        Claim.certified(
+            "training.budget-inequalities",
+            f"{len(inequalities)} inequalities of the proof that need no constant of the objective, at every step of "
+            "the run: left/right",
+            worst["max"],
+            ROUND_OFF,
+            place=worst["place"],
             evidence=EVIDENCE,
         )
     )

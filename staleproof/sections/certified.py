@@ -12,15 +12,8 @@ import numpy as np
 
 from empirics import assembly, enumeration, tight
 from empirics.enumeration import ratio, value_of
-from empirics.pathwise import (
-    ROUND_OFF,
-    Setting,
-    identity_errors,
-    inequalities_of,
-    realised,
-    record,
-    utilisation,
-)
+from empirics.lmo_path import Setting, record
+from empirics.pathwise import ROUND_OFF, identity_errors, inequalities_of, realised, utilisation
 from empirics.problems.matrix_least_squares import MatrixLeastSquares, random_problem
 from empirics.statistics import student_interval
 from staleproof.claims import Claim, badness

@@ -16,6 +16,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from pipeline.divergence import diverged
 from pipeline.json_io import write_json
 from staleproof.claims import Claim
 from staleproof.presets import Preset
@@ -188,9 +189,9 @@ def _arms(
         row["loss"] = [
             held_out_loss(config, text, result.snapshots[k], plan.HELD_OUT) for k in sorted(result.snapshots)
         ]
-        finite = math.isfinite(row["loss"][-1]) and all(math.isfinite(loss) for loss in result.losses)
-        row["state"] = "complete" if finite else "diverged"
-        row["final_loss"] = row["loss"][-1] if finite else None
+        lost = diverged(result.losses, row["loss"][-1], result.skipped)
+        row["state"] = "complete" if lost is None else "diverged"
+        row["final_loss"] = row["loss"][-1] if lost is None else None
         start = (result.losses[0], result.input_digest, result.target_digest)
         digests.setdefault((config.optimizer, config.seed), {})[name] = start
         write_json(runs / f"{name}.json", row)

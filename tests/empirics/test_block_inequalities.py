@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sympy import Rational
 
-from empirics.block_inequalities import NO_NOISE, RANDOMIZED, WHOLE, check_bound, constants_of, examine
+from empirics.block_inequalities import NO_NOISE, RANDOMIZED, WHOLE, check_bound, check_of, constants_of, examine
 from empirics.block_runs import DEPENDENT, run_blocks
 from empirics.errors import InputError
 from empirics.problems.block_least_squares import BlockLeastSquares, random_block_problem
@@ -51,6 +51,21 @@ def test_randomized_pipedream_on_long_runs(delays, delta_max):
     assert kinds["rpd-a"] == kinds["windows-any"] == "statistical"
     assert result.checks["rpd-a"].interval.n == 150
     assert result.checks["block-descent"].utilisation > 0.2
+
+
+@pytest.mark.parametrize(("excess", "holds"), [(-0.5, True), (0.0, True), (1e-13, True), (1e-9, False), (0.5, False)])
+def test_paths_that_do_not_differ_are_judged_as_a_number(excess, holds):
+    """No interval of width 0, and no refusal: without noise and with given delays all paths are one."""
+    left = np.full((2, 40), 1.0 + excess)
+    left[0] = 0.5 + 1e-14 * np.arange(40)  # round-off, on a statement that holds
+    check = check_of("bound", left, np.ones((2, 40)), 1.0, "statistical", 0.99)
+    assert check.holds == holds and check.interval is None and check.kind == "statistical"
+    # A statement whose paths differ has its interval beside it.
+    left[0] = np.random.default_rng(0).normal(0.5, 0.1, 40)
+    check = check_of("bound", left, np.ones((2, 40)), 1.0, "statistical", 0.99)
+    assert check.holds == holds and check.interval.high < 0
+    with pytest.raises(InputError, match="paths: 1 for a mean over paths"):
+        check_of("bound", left[:, :1], np.ones((2, 1)), 1.0, "statistical", 0.99)
 
 
 @pytest.mark.parametrize("sigma", [0.0, 0.5])

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from empirics.applicability import CHECKS, GRANTED, reasons
-from empirics.budget import OWN, Constants, average_over_runs, budget
+from empirics.budget import OWN, Constants, budget
+from empirics.budget_over_seeds import average_over_runs
 from empirics.errors import InputError
 from empirics.least_squares_budget import (
     FAR,
@@ -24,7 +25,8 @@ from empirics.least_squares_budget import (
     round_problem,
 )
 from empirics.least_squares_run import record_run, recorder_of
-from empirics.pathwise import ROUND_OFF, Setting, inequalities_of, realised, record, utilisation
+from empirics.lmo_path import Setting, record
+from empirics.pathwise import ROUND_OFF, inequalities_of, realised, utilisation
 from empirics.problems.matrix_least_squares import random_problem
 from empirics.reductions import Rows
 from theory.assumptions import ASSUMPTIONS
@@ -40,7 +42,7 @@ def test_no_certified_inequality_is_violated(tau, sigma):
     for setting, (problem, x0) in itertools.product(grid(16, [tau], [sigma]), problems):
         found = budget_of_setting("delayed-lmo", problem, setting, x0)
         assert found["violations"] == 0 and not found["not_recorded"]
-        assert all(i["kind"] in ("certified", "equality") for i in found["inequalities"])
+        assert {i["kind"] for i in found["inequalities"]} == {"certified", "equality", "definition"}
         assert {"delay", "momentum-error", "descent", "average"} < {i["name"] for i in found["inequalities"]}
         # the same named lemmas from the whole path, by the other code
         values = realised(record(problem, setting, problem.noise(sigma, 16, 0), x0))
@@ -112,7 +114,7 @@ def test_smoothness_of_the_trajectory_carries_every_pathwise_step(sigma):
     recorder = record_run(problem, setting, problem.noise(sigma, 40, 0))
     found = budget("delayed-lmo", recorder, facts_of_setting(setting))
     assert found["violations"] == 0
-    assert {i["kind"] for i in found["inequalities"]} == {"report only", "equality"}
+    assert {i["kind"] == "by construction" for i in found["inequalities"] if "L" in i["statement"]} == {True}
     assert max(i["max"] for i in found["inequalities"] if "L" in i["statement"]) > 0.99
     worst = found["editions"]["worst-case"]
     assert worst["kind"] == "not applicable" and "L" in worst["reason"] and worst["value"] is None
@@ -178,11 +180,11 @@ def test_a_run_that_diverged_has_no_average():
     found = budget("delayed-lmo", recorder, facts_of_setting(setting), constants_of_setting(problem, setting))
     assert found["status"] == "diverged" and "step" in found["reasons"][0] and "waterfall" not in found
     good = [budget_of_setting("delayed-lmo", problem, replace(setting, sigma=0.1), seed=s) for s in range(3)]
-    over = average_over_runs([*good[:2], found, good[2]])
-    assert over["runs"] == 3 and over["left_out"][0]["run"] == 2
+    over = average_over_runs([*good[:2], found, good[2]], [0, 1, 7, 2])
+    assert over["runs"] == 3 and over["left_out"][0]["seed"] == 7
     assert over["measured"]["value"] == pytest.approx(np.mean([b["waterfall"][0]["value"] for b in good]))
     with pytest.raises(InputError, match="at least 2"):
-        average_over_runs([good[0], found])
+        average_over_runs([good[0], found], [0, 1])
 
 
 def test_a_long_run_is_looked_at_evenly_and_summed_whole():

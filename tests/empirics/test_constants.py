@@ -6,9 +6,13 @@ import math
 
 import numpy as np
 import pytest
+import torch
 
 from empirics.constants import Constant, exact, mean_of, not_applicable
 from empirics.errors import InputError
+from empirics.estimators.weights import flatten, unflatten
+from empirics.problem_constants import ProblemConstants, problem_constants
+from empirics.problems.mlp import mlp
 
 
 def test_mean_is_students():
@@ -68,3 +72,46 @@ def test_numpy_samples_are_left_alone():
     samples = np.array([1.0, 2.0])
     mean_of("L", samples, "here")
     assert samples.tolist() == [1.0, 2.0]
+
+
+def dense(setting):
+    columns = [flatten(setting._product(unflatten(e, setting.start))) for e in torch.eye(45, dtype=torch.float64)]
+    return torch.linalg.eigvalsh(torch.stack(columns)).numpy()
+
+
+def test_eigenvalues_are_named_for_what_they_are():
+    """Where the largest modulus belongs to a negative eigenvalue, the Hessian's norm is not its largest eigenvalue."""
+    setting = ProblemConstants(Negated(mlp(10, 3, 6, 3)), "frobenius")
+    truth = dense(setting)
+    assert truth[0] < -truth[-1] < 0
+    found = {c.name: c for c in problem_constants(setting, ["hessian_norm", "lambda_max", "lambda_min"])}
+    for name, value in (("hessian_norm", -truth[0]), ("lambda_max", truth[-1]), ("lambda_min", truth[0])):
+        assert found[name].value == pytest.approx(value, abs=1e-3 * -truth[0]), name
+        assert found[name].low - 1e-12 <= value <= found[name].high + 1e-12
+        assert found[name].level == 0.95 and "converged" in found[name].note
+    assert found["lambda_max"].value == found["lambda_max"].low
+    assert found["lambda_min"].value == found["lambda_min"].high
+    assert f"of the eigenvalue {found['lambda_min'].value:.6g}" in found["hessian_norm"].note
+
+
+@pytest.mark.parametrize("name", ["L", "hessian_norm", "lambda_max", "lambda_min"])
+def test_the_level_reaches_the_bracket(name):
+    """A lower level is a shorter bracket; of the sign geometry, so that L has one of its own."""
+    wide, short = (
+        problem_constants(ProblemConstants(mlp(10, 3, 6, 3), "sign", level=level), [name])[0] for level in (0.999, 0.5)
+    )
+    assert (wide.level, short.level) == (0.999, 0.5) and wide.value == short.value
+    assert wide.high - wide.low > 1.1 * (short.high - short.low)
+
+
+class Negated:
+    """-f: what was convex is concave."""
+
+    def __init__(self, problem):
+        self.problem = problem
+
+    def __getattr__(self, name):
+        return getattr(self.problem, name)
+
+    def hessian_product(self, x, v):
+        return {n: -w for n, w in self.problem.hessian_product(x, v).items()}

@@ -9,7 +9,7 @@ import pytest
 import torch
 from scipy import stats
 
-from empirics.drift_prediction import ELEMENTWISE, drift_report, measure_cell, spearman
+from empirics.drift_prediction import ELEMENTWISE, drift_report, measure_cell, spearman, three_runs
 from empirics.errors import InputError
 from empirics.problems.replicas import perceptron, quadratic_sum
 from empirics.replica_runs import draw_rows, settle
@@ -30,12 +30,16 @@ def test_drift_and_share_over_optimizers():
 
 
 def test_every_optimizer_is_elementwise():
-    """Two replicas at once are two runs by themselves, for each optimizer of the table."""
+    """Two replicas at once are two runs by themselves, for each optimizer of the table; equal ones have no spread."""
     rows = draw_rows(PROBLEM, 12, 2, 4, 0)
     for name in ELEMENTWISE:
-        both = measure_cell(PROBLEM, PROBLEM.start, name, 0.01, 1, rows, 2)
-        twice = [measure_cell(PROBLEM, PROBLEM.start, name, 0.01, 1, rows[:, [r, r]], 2) for r in (0, 1)]
-        assert both.gap.value == pytest.approx(np.mean([cell.gap.value for cell in twice]), rel=1e-9), name
+        both = three_runs(PROBLEM, PROBLEM.start, name, 0.01, 1, rows)
+        for r in (0, 1):
+            alone = three_runs(PROBLEM, PROBLEM.start, name, 0.01, 1, rows[:, [r, r]])
+            for arm, run in both.items():
+                np.testing.assert_allclose(run.losses[:, r], alone[arm].losses[:, 0], rtol=1e-9, err_msg=name)
+    cell = measure_cell(PROBLEM, PROBLEM.start, "SGD", 0.01, 1, rows[:, [0, 0]], 2)
+    assert cell.status == "no spread" and cell.gap is None and not cell.usable
 
 
 def test_cells_without_a_gap_and_diverged_ones_are_labelled():
@@ -44,7 +48,7 @@ def test_cells_without_a_gap_and_diverged_ones_are_labelled():
     cell = measure_cell(PROBLEM, PROBLEM.start, "SGD", 50.0, 1, rows, 2)
     assert cell.status == "diverged" and cell.share is None and not cell.usable
     none = measure_cell(flat, torch.zeros(3, dtype=torch.float64), "EMA 0.9", 1e-9, 1, draw_rows(flat, 20, 5, 4, 0), 2)
-    assert none.status in ("no gap", "diverged") and none.share is None
+    assert none.status == "no spread" and none.share is None and none.gap is None  # it stands still in every seed
     report = drift_report(PROBLEM, PROBLEM.start, {"SGD": [50.0]}, seeds=5, steps=20, first=5)
     assert report.correlation is None
 
@@ -63,6 +67,18 @@ def test_interval_of_spearman_covers():
         stats.spearmanr(x, x**3 + [0, 30, 0, 0, 0]).statistic
     )
     assert spearman(x, -x).value == pytest.approx(-1.0)
+
+
+@pytest.mark.parametrize("n", [4, 6, 12, 40])
+def test_a_perfect_order_has_the_interval_of_the_nearest_one(n):
+    """Not an end at 0: few pairs in order say little, many say much, and no less than with two neighbours exchanged."""
+    x = np.arange(n, dtype=float)
+    nearly = np.array([1.0, 0.0, *x[2:]])
+    up, down, near = spearman(x, x**3), spearman(x, -x), spearman(x, nearly)
+    assert (up.value, up.high, down.low) == (pytest.approx(1.0), pytest.approx(1.0), pytest.approx(-1.0))
+    assert near.value == pytest.approx(1 - 12 / (n * (n**2 - 1))) and up.low == pytest.approx(near.low)
+    assert down.high == pytest.approx(-up.low) and (up.low < 0) == (n == 4)
+    assert up.low > 0.95 or n < 40
 
 
 def test_bad_input():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -10,11 +12,13 @@ from empirics.batched_norms import stack_norms
 from empirics.errors import InputError
 from empirics.estimators.model_norm import ModelNorm
 from empirics.least_squares_run import record_run, recorder_of
+from empirics.lmo_path import Setting, record
 from empirics.lmo_recorder import LMORecorder
 from empirics.norms import get_norm
-from empirics.pathwise import Setting, discounted, realised, record
+from empirics.pathwise import discounted, realised
 from empirics.problems.matrix_least_squares import random_problem
 from empirics.reductions import Rows
+from empirics.virtual_iterate import Feedback
 from pipeline.optim.layer_norms import NORMS, layer_dual, layer_norm
 
 CASES = [
@@ -123,8 +127,7 @@ def test_a_missing_correction_is_seen():
     """With the coefficient of another delay the virtual iterate is another point."""
     problem, setting = random_problem(4, 5, seed=1), Setting("run", 3, 0.05, 0.3, 10, 0.0, "error-feedback")
     noise = problem.noise(0.0, setting.updates, 0)
-    wrong = recorder_of(problem, setting)
-    wrong.feedback = type(wrong.feedback)(2.0, 1)
+    wrong = replace(recorder_of(problem, setting), feedback=Feedback(2.0, 1))
     right = record_run(problem, setting, noise)
     gap = record_run(problem, setting, noise, recorder=wrong).rows.column("f_now") - right.rows.column("f_now")
     assert np.abs(gap).max() > 1e-3

@@ -8,7 +8,8 @@ from sympy import Rational
 
 from empirics import assembly, enumeration, tight
 from empirics.errors import InputError
-from empirics.pathwise import ROUND_OFF, Setting, identity_errors, inequalities_of, realised, record, utilisation
+from empirics.lmo_path import Setting, record
+from empirics.pathwise import ROUND_OFF, identity_errors, inequalities_of, realised, utilisation
 from empirics.problems.matrix_least_squares import random_problem
 from pipeline.optim.delayed import Delayed
 from pipeline.optim.error_feedback import ErrorFeedback

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partialmethod
 
 import pytest
 
@@ -11,6 +12,7 @@ from empirics.run_budget import Objective, budget_of_run, facts_of_run
 from pipeline.models.bert import BERTConfig
 from pipeline.models.gpt import GPTConfig
 from pipeline.optim.corrections import CorrectionOptions
+from pipeline.optim.lmo import LMO
 from pipeline.training import TrainConfig
 
 TEXT = bytes((i * i + 3 * i) % 251 for i in range(900))
@@ -36,7 +38,9 @@ def test_every_pathwise_step_holds_on_a_gpt(theorem, change, dtype):
     assert len(found["inequalities"]) > 25
     values = [level["value"] for level in found["waterfall"]]
     assert values[0] <= values[1] <= values[2] and values[-1] is None
-    assert {i["kind"] for i in found["inequalities"]} == {"report only", "equality"}
+    assert found["editions"]["trajectory"]["value"] is None  # 12 windows are not what the batches are drawn from
+    assert "unbiased" in found["editions"]["trajectory"]["reason"]
+    assert {i["kind"] for i in found["inequalities"]} == {"certified", "by construction", "equality", "definition"}
     assert found["objective"] == {
         "windows": 12, "of": 801, "what": "evenly spaced training windows, not all of them"
     }  # fmt: skip
@@ -47,6 +51,43 @@ def test_more_windows_than_there_are_is_all_of_them():
     assert objective.whole and objective.windows == objective.of == 801
     pooled = Objective.make(replace(CONFIG, pool=5), TEXT, 10_000)
     assert pooled.whole and pooled.windows == 5
+
+
+def test_the_whole_objective_has_an_edition_with_constants():
+    found, _ = budget_of_run(replace(CONFIG, pool=5), TEXT, windows=5)
+    assert found["editions"]["trajectory"]["value"] > found["waterfall"][2]["value"]
+    assert found["objective"]["what"] == "all training windows"
+    assert found["counts"]["evidence"] < found["counts"]["rows"] and found["counts"]["by construction"] > 5
+
+
+def test_a_step_that_was_left_out_is_heard_of(monkeypatch):
+    import empirics.run_budget as room
+
+    honest = room.train_oracle
+
+    def one_short(*arguments):
+        result = honest(*arguments)
+        result.skipped.append(3)
+        return result
+
+    monkeypatch.setattr(room, "train_oracle", one_short)
+    found, _ = budget_of_run(CONFIG, TEXT, windows=4)
+    assert found["status"] == "not applicable" and "1 steps were left out" in found["reasons"][0]
+
+
+def test_a_momentum_that_starts_at_the_first_gradient(monkeypatch):
+    """E0 is then that gradient's error, and the first error of the momentum (1-alpha) times it."""
+    def make(config, named, start):
+        return LMO(named, lr=0.01, alpha=0.1, norm="sign", momentum_start=start)
+
+    found = {}
+    for start in ("zero", "gradient"):
+        monkeypatch.setattr(TrainConfig, "make_optimizer", partialmethod(make, start=start))
+        found[start], _ = budget_of_run(CONFIG, TEXT, windows=4)
+        assert found[start]["violations"] == 0
+        assert any(i["name"] == "first error in norms" for i in found[start]["inequalities"])
+    E0 = {start: next(c["value"] for c in b["constants"] if c["name"] == "E0") for start, b in found.items()}
+    assert E0["gradient"] != pytest.approx(E0["zero"], rel=0.01)
 
 
 def test_same_settings_same_numbers():

@@ -14,7 +14,7 @@ from empirics.statistics import (
     Interval,
     bca_interval,
     fieller_ratio,
-    jackknife_interval,
+    log_jackknife_interval,
     paired_interval,
     student_interval,
 )
@@ -76,6 +76,26 @@ def test_bad_samples(bad):
         fieller_ratio(bad, bad)
 
 
+@pytest.mark.parametrize("shift", [0.0, 1.0, 1e9])
+def test_equal_samples_have_no_interval(shift):
+    """Up to round-off of what they were computed from: a spread of 0 is no evidence of a width of 0."""
+    x = shift + np.array([0.1 + 0.2, 0.3, 0.3])
+    with pytest.raises(InputError, match="all 3 samples are .*equal samples say nothing about their spread"):
+        student_interval(x)
+    with pytest.raises(InputError, match="all 3 samples are"):  # differences of 1e-16 of numbers of size 1
+        paired_interval(shift + np.array([1.0, 2.0, 3.0]), shift + np.array([1.0, 2.0, 3.0]) * (1 + 2e-16))
+    assert paired_interval([1.0, 2.0, 3.0], [1.0, 2.0, 3.0 + 1e-12]).low < 0
+
+
+def test_a_ratio_of_pairs_that_are_proportional_has_no_interval():
+    for numerator, denominator in (([1.0, 1.0, 1.0], [2.0, 2.0, 2.0]), ([0.1, 0.2, 0.3], [0.3, 0.6, 0.9])):
+        ratio = fieller_ratio(numerator, denominator)
+        assert not ratio.defined and ratio.value is None and "all 3 pairs have the ratio" in ratio.note
+    assert fieller_ratio([1.0, 1.1, 0.9], [2.0, 2.0, 2.0]).defined  # a number that is known, as denominator
+    assert fieller_ratio([1.0, 1.0, 1.0], [2.0, 2.1, 1.9]).defined
+    assert "covers 0" in fieller_ratio([1.0, 1.1, 0.9], [0.0, 0.0, 0.0]).note
+
+
 def test_bad_level_pairs_and_interval():
     with pytest.raises(InputError, match="level"):
         student_interval([1.0, 2.0], 1.0)
@@ -85,13 +105,30 @@ def test_bad_level_pairs_and_interval():
         Interval(3.0, 0.0, 1.0, 0.95, "Student", 2)
 
 
-def test_jackknife_of_a_mean_is_students():
-    x = np.array([1.0, 2.0, 4.0, 4.5])
-    out = [np.delete(x, i).mean() for i in range(4)]
-    jackknife, student = jackknife_interval(x, out, float(x.mean()), 0.9), student_interval(x, 0.9)
-    assert (jackknife.low, jackknife.high) == pytest.approx((student.low, student.high), rel=1e-12)
-    with pytest.raises(InputError, match="left_out: 3 values for 4 samples"):
-        jackknife_interval(x, out[:3], 1.0)
+def test_jackknife_of_a_logarithm_by_hand():
+    """The geometric mean's logarithm is a mean, so its pseudo-values are the logarithms and the kurtosis theirs."""
+    x = np.array([1.0, 2.0, 4.0, 4.5, 0.5])
+    out = [stats.gmean(np.delete(x, i)) for i in range(5)]
+    logs = np.log(x)
+    freedom = 5 / (stats.kurtosis(logs, fisher=False) - 1)
+    assert 1 < freedom / 3 < freedom
+    for caution, df in ((1.0, min(freedom, 4)), (3.0, freedom / 3), (100.0, 1.0)):
+        found = log_jackknife_interval(out, float(stats.gmean(x)), 0.9, caution)
+        half = stats.t.ppf(0.95, df) * logs.std(ddof=1) / math.sqrt(5)
+        assert (math.log(found.low), math.log(found.high)) == pytest.approx((logs.mean() - half, logs.mean() + half))
+
+
+@pytest.mark.parametrize(
+    ("left_out", "value", "said"),
+    [([1.0, 2.0], 0.0, "allowed are numbers > 0"), ([0.0, 2.0], 1.0, "least"), ([2.0, 2.0, 2.0], 2.0, "all 3 samples")],
+)
+def test_logarithms_that_say_nothing(left_out, value, said):
+    with pytest.raises(InputError, match=said):
+        log_jackknife_interval(left_out, value)
+
+
+def test_an_end_beyond_all_numbers_is_open():
+    assert log_jackknife_interval([1e-9, 1.0], 1.0, 0.999).high == math.inf
 
 
 def test_bca_equals_the_formula_written_out():

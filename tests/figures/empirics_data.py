@@ -28,10 +28,14 @@ def budget(theorem: str = "delayed-lmo", worst: float | None = 4.0, **more: Any)
         "editions": {"measured": {"value": 2.5, "terms": {}, "kind": "certified"}},
         "inequalities": [
             {"name": "delay", "place": "theorem delay", "kind": "certified", "violations": 0, **inequality},
+            {"name": "walk", "place": "delay: one step more", "kind": "certified", "violations": 0, **inequality,
+             "evidence": False},
             {"name": "recursion", "place": "momentum: recursion", "kind": "equality", "violations": 0, **inequality},
+            {"name": "length", "place": "delay: length", "kind": "definition", "violations": 0, **inequality},
         ],
+        "counts": {"rows": 4, "evidence": 2, "certified": 2, "equality": 1, "by construction": 0, "definition": 1},
         **more,
-    }
+    }  # fmt: skip
 
 
 def empirics(pairs: int = 12) -> Row:

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from pipeline.clock import simulate
+from pipeline.divergence import of_summary
 from pipeline.engine.checkpoint import folder_of
 from pipeline.engine.job import Checkpoints, Job
 from pipeline.engine.pool import gather
@@ -27,7 +28,7 @@ from pipeline.optim.corrections import CORRECTIONS, CorrectionOptions, corrected
 from pipeline.optim.error_feedback import ErrorFeedback
 from pipeline.oracle import largest_difference
 from pipeline.oracle_corrections import OracleCorrection
-from pipeline.record import describe, divergence
+from pipeline.record import describe
 from pipeline.run import oracle_of
 from pipeline.schedules import make_schedule
 from pipeline.training import TrainConfig
@@ -347,9 +348,9 @@ def test_the_summary_has_the_steps(capsys):
     summary = json.loads(capsys.readouterr().out)
     assert (summary["skip_nonfinite"], summary["skipped_steps"], summary["max_abs_diff"]) == (True, [], 0)
     assert "left out" not in describe(summary)
-    skipped = summary | {"skipped_steps": [1], "losses": [2.0, math.nan]}
+    skipped = summary | {"skipped_steps": [1], "losses": [6.0, math.nan]}
     assert "steps left out for Inf or NaN in a gradient: 1 of 2 (k = 1, from 0)" in describe(skipped)
-    assert divergence(skipped) is None and divergence(skipped | {"skipped_steps": []}) == "at step 2"
+    assert of_summary(skipped) is None and of_summary(skipped | {"skipped_steps": []}).step == 2
 
 
 def test_a_configuration_refuses_it_too():

@@ -14,6 +14,7 @@ from empirics.problems.matrix_least_squares import random_problem
 from empirics.problems.registry import PROBLEMS
 from empirics.run_constants import NAMES as RUN_NAMES
 from staleproof.cli import main
+from tests.staleproof.run_folders import edit
 
 SMALL = {
     "least-squares": ["rows=3", "cols=4"],
@@ -68,8 +69,10 @@ def test_same_seed_same_numbers(capsys):
 def test_text_and_list(capsys):
     assert main(["estimate", "quadratic", "--constants", "L,sigma,E0,hessian_lipschitz", "--set", "noise_std=0"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == ["L", "sigma", "E0", "hessian_lipschitz"]
-    assert "exact; everywhere" in lines[0]
+    assert lines[0] == "quadratic, norm: frobenius"
+    assert [line.split()[0] for line in lines[1:]] == ["L", "sigma", "E0", "hessian_lipschitz"]
+    assert "exact; everywhere" in lines[1]
+    assert lines[4] == "hessian_lipschitz 0  exact; everywhere; the Hessian is constant"
     assert main(["estimate", "quadratic", "--constants", "dual_noise", "--set", "noise_std=0"]) == 0
     assert "not applicable: all 64 samples are 0" in capsys.readouterr().out
     assert main(["estimate", "--list"]) == 0
@@ -85,7 +88,7 @@ def test_text_and_list(capsys):
     [
         ([], ["target: not given", "--list"]),
         (["nowhere"], ["'nowhere' is neither a folder nor one of least-squares"]),
-        (["mlp", "--constants", "L,Q"], ["constants: 'Q'", "allowed are L, lambda_max"]),
+        (["mlp", "--constants", "L,Q"], ["constants: 'Q'", "allowed are L, hessian_norm, lambda_max"]),
         (["mlp", "--constants", "L,L"], ["'L' is given twice"]),
         (["mlp", "--norm", "nuclear"], ["norm: 'nuclear'", "spectral, sign"]),
         (["mlp", "--norm", "spectral"], ["norm: 'spectral'", "bias"]),
@@ -96,8 +99,15 @@ def test_text_and_list(capsys):
         (["mlp", "--level", "1"], ["--level", "'1'"]),
         (["mlp", "--draws", "2"], ["--draws", "'2'"]),
         (["mlp", "--batch", "0"], ["--batch", "'0'"]),
+        (["mlp", "--batch", "1000000000"], ["--batch", "'1000000000'", "to 100000"]),
+        (["mlp", "--batch", "20000"], ["draws times batch: 64 x 20000", "at most 1000000"]),
+        (["mlp", "--set", "hidden=0"], ["'0'", "from 1 to 4096"]),
+        (["mlp", "--constants", "dbar"], ["'dbar' is of a run only; of a problem allowed are L, "]),
+        (["mlp", "--constants", "noise_norm"], ["'noise_norm'", "is what empirics.lmo_recorder.LMORecorder, rows"]),
         (["."], ["no status.json", "staleproof train --out"]),
         ([".", "--batch", "2"], ["for problems only"]),
+        (["mlp", "--windows", "2"], ["windows: for runs only"]),
+        ([".", "--windows", "0"], ["--windows", "'0'"]),
     ],
 )
 def test_bad_input_is_one_line_and_exit_2(words, said, capsys, tmp_path, monkeypatch):
@@ -129,9 +139,9 @@ def run_folder(train_in_process, corpus, tmp_path):
 def test_a_run_folder(run_folder, capsys):
     folder = run_folder()
     capsys.readouterr()
-    words = (str(folder), "--constants", "all", "--draws", "8")
+    words = (str(folder), "--constants", "all", "--draws", "8", "--windows", "8")
     result = estimate(capsys, *words)
-    assert result["norm"] == "the optimizer's own"
+    assert result["norm"].startswith("the optimizer's own") and result["diverged"] is None
     found = {}
     for c in result["constants"]:
         found.setdefault(c["name"], []).append(c)
@@ -144,8 +154,13 @@ def test_a_run_folder(run_folder, capsys):
         assert all(c["how"] == "estimated" and 0 <= c["low"] <= c["value"] <= float(c["high"]) for c in found[name])
     gap = found["Delta0"][0]
     assert gap["value"] == pytest.approx(math.log(256), abs=1.0) and 0 <= gap["low"] <= gap["value"] <= gap["high"]
-    for name in ("E0", "dbar"):
-        assert found[name][0]["value"] is None and found[name][0]["reason"]
+    # Of the run made again; the text has more windows than are taken.
+    assert found["dbar"][0]["value"] == pytest.approx(1.0, rel=1e-3) and found["r_hi"][0]["how"] == "exact"
+    assert "f over 8 of 3591 training windows" in found["E0"][0]["where"] and found["E0"][0]["value"] > 0
+    assert found["E0"][0]["how"] == found["mean_error_norm"][0]["how"] == "estimated"
+    (whole,) = estimate(capsys, str(folder), "--constants", "E0", "--windows", "3591")["constants"]
+    assert whole["how"] == "exact" and "all 3591 training windows" in whole["where"]
+    assert 0 < whole["value"] < found["E0"][0]["value"] and "too large" in found["E0"][0]["note"]
     assert estimate(capsys, *words) == result
     # What is wrong with a folder is said, not guessed around.
     kept = (folder / "weights.pt").read_bytes()
@@ -162,7 +177,7 @@ def test_a_run_folder(run_folder, capsys):
     status = json.loads((folder / "status.json").read_text())
     (folder / "status.json").write_text(json.dumps(status | {"state": "interrupted"}))
     assert main(["estimate", str(folder)]) == 2
-    assert "its state is 'interrupted'; allowed is a complete run" in capsys.readouterr().err
+    assert "the state 'interrupted'; allowed is a run that came to its end" in capsys.readouterr().err
     (folder / "status.json").write_text(json.dumps({"state": "complete"}))
     assert main(["estimate", str(folder)]) == 2
     assert "status.json has no 'settings'" in capsys.readouterr().err
@@ -170,17 +185,18 @@ def test_a_run_folder(run_folder, capsys):
     summary = json.loads((folder / "run.json").read_text())
     summary["losses"][2] = "NaN"
     (folder / "run.json").write_text(json.dumps(summary))
-    lost = estimate(capsys, str(folder), "--constants", "sigma,eta")["constants"]
-    assert lost[0]["reason"] == "the run diverged: its loss is not finite at step 3" and lost[1]["value"] == 0.01
+    assert main(["estimate", str(folder), "--constants", "sigma,eta", "--json"]) == 3
+    lost = json.loads(capsys.readouterr().out)["constants"]
+    assert lost[0]["reason"] == "the run diverged: the loss is not finite at step 3" and lost[1]["value"] == 0.01
     (folder / "run.json").write_text(json.dumps(summary | {"corpus": {"sha256": "0" * 64}}))
     assert main(["estimate", str(folder)]) == 2
     assert "the run had 000000000000" in capsys.readouterr().err
     (folder / "run.json").write_text(json.dumps({"corpus": 1}))
     assert main(["estimate", str(folder)]) == 2
-    assert "run.json has no 'losses'" in capsys.readouterr().err
+    assert "run.json has no 'settings'" in capsys.readouterr().err
     (folder / "run.json").write_text("{")
     assert main(["estimate", str(folder)]) == 2
-    assert "cannot be read" in capsys.readouterr().err
+    assert "run.json' is cut off or no JSON" in capsys.readouterr().err
 
 
 @pytest.mark.processes
@@ -190,9 +206,8 @@ def test_runs_whose_gradients_are_not_those_of_one_function(run_folder, capsys):
     found = estimate(capsys, str(folder), "--constants", "L,sigma,alpha,rho", "--norm", "layers")["constants"]
     assert all("dropout = 0.5 in training" in c["reason"] for c in found[:2])
     assert "'adamw' has no single alpha" in found[2]["reason"] and found[3]["value"] > 1
-    settings = json.loads((folder / "status.json").read_text())
-    settings["settings"] |= {"model": "bert"}
-    (folder / "status.json").write_text(json.dumps(settings))
+    for name in ("status.json", "run.json"):
+        edit(folder, name, lambda file: file["settings"].update(model="bert"))
     (reason,) = (c["reason"] for c in estimate(capsys, str(folder), "--constants", "sigma")["constants"])
     assert "model = 'bert'" in reason
 

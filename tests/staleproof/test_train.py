@@ -88,10 +88,12 @@ def test_a_port_in_use_is_one_line(in_process: Run):
     assert "Traceback" not in done.stderr
 
 
-def test_a_diverged_run_is_a_failed_run(train: Run, in_process: Run):
+def test_a_diverged_run_is_a_failed_run(train: Run, in_process: Run, tmp_path: Path):
     done = train("--lr", "1e30", "--steps", "4", "--out", "run", *SMALL)
     assert done.returncode == 3
     assert done.stderr.splitlines()[-1].startswith("staleproof train: the run diverged")
+    status = json.loads((tmp_path / "run" / "status.json").read_text())
+    assert status["state"] == "diverged" and f"at step {status['diverged_at']}" in status["error"]
     refused = in_process("report", "run")
     assert refused.returncode == 2
     assert "was written by staleproof train" in refused.stderr

@@ -182,6 +182,35 @@ def test_the_bracket_covers_at_its_level():
     assert hits >= 180 and finite == 200
 
 
+@pytest.mark.parametrize(("products", "level"), [(7, 0.5), (12, 0.9), (20, 0.99)])
+def test_the_bracket_is_the_bound_written_out(products, level):
+    """P(lam_max - theta_max > eps (lam_max - lam_min)) <= 1.648 sqrt(d) exp(-sqrt(eps)(2k - 1)) for each of two ends;
+    the spread lam_max - lam_min is at most that of the Ritz values over 1 - 2 eps."""
+    H = wishart(3) - 0.7 * np.eye(50)
+    found = extreme_eigenvalues(operator(H), like(50), "both", 1e-12, products, level=level)
+    assert found.products == products
+    missed = (1 - level) / (products * (products + 1))  # over all k these add up to 1 - level
+    eps = found.reach / (found.top - found.bottom + 2 * found.reach)
+    assert 2 * 1.648 * np.sqrt(50) * np.exp(-np.sqrt(eps) * (2 * products - 1)) == pytest.approx(missed, rel=1e-9)
+    assert found.bracket == (found.modulus, max(found.top, -found.bottom) + found.reach)
+
+
+def test_the_shares_of_all_numbers_of_products_add_up_to_what_may_fail():
+    k = np.arange(1, 10**6)
+    assert (1 / (k * (k + 1.0))).sum() == pytest.approx(1.0, abs=2e-6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_other_end_overtakes_late(seed):
+    """1 stands alone and is found at once; -1.02 is the end of a dense band, and for some products looks smaller."""
+    H = np.diag([1.0, *np.linspace(-1.02, -0.5, 60)])
+    early = extreme_eigenvalues(operator(H), like(61), "top", 1e-2, 60, seed)
+    assert early.converged and early.top > -early.bottom  # here one could stop, and would be wrong
+    found = extreme_eigenvalues(operator(H), like(61), "magnitude", 1e-2, 60, seed)
+    assert found.converged and found.signed == pytest.approx(-1.02, abs=1.02e-2)
+    assert found.settled("magnitude") and found.settled("bottom") and found.products > early.products
+
+
 def test_bad_input():
     H = operator(np.eye(2))
     with pytest.raises(InputError, match="which: 'largest'; allowed are top, bottom, magnitude, both"):

@@ -18,8 +18,9 @@ from empirics.estimators.start_error import start_error
 from empirics.estimators.trajectory import Trajectory, over_runs, paired_over_runs
 from empirics.estimators.update_drift import UpdateDrift, dbar
 from empirics.estimators.weights import combine
+from empirics.lmo_path import Setting, record
 from empirics.norms import get_norm
-from empirics.pathwise import Setting, realised, record
+from empirics.pathwise import realised
 from empirics.problems.matrix_least_squares import least_squares, random_problem
 from empirics.problems.mlp import mlp
 from pipeline.optim.lmo import LMO, lmo_direction
