@@ -75,7 +75,7 @@ def levels_table(runs: Sequence[tuple[Row, str]]) -> Table | None:
         "Error budgets, level by level",
         "From the measured average through the momentum's errors as they were, measured terms and constants of the "
         "trajectory to constants that hold everywhere. A dash: no such level for the theorem, or a constant that "
-        "holds everywhere is not known.",
+        "holds everywhere is not known, or f is only a part of what the batches are drawn from.",
         (Column("theorem"), Column("run"), *(Column(SHORT.get(name, name), "r") for name in names)),
         tuple(lines),
     )

@@ -63,9 +63,10 @@ def _draw_panel(axes: Axes, budget: Row, wrap: int) -> int:
     axes.set_xscale("log" if wide else "linear")
     low, high = (min(known) / 1.6, max(known) * (max(known) / min(known)) ** 0.5) if wide else (0.0, max(known) * 1.5)
     before = low if wide else 0.0
-    for row, (_, value, factor, _) in enumerate(found):
+    for row, (_, value, factor, how) in enumerate(found):
         if not math.isfinite(value) or value <= 0:
-            axes.text(low + (high - low) * 0.002, row, " not known", va="center", fontsize=6, color=GREY)
+            why = " not applicable: f is a part of the data" if how.startswith("unbiased") else " not known"
+            axes.text(low + (high - low) * 0.002, row, why, va="center", fontsize=6, color=GREY)
             continue
         colour = BLUE if row < _MEASURED else style.tint(BLUE, 0.62)
         if row:  # what this step gives away: from the level before to this one

@@ -13,6 +13,7 @@ from empirics.errors import InputError
 from empirics.estimators.model_norm import ModelNorm
 from empirics.least_squares_run import record_run, recorder_of
 from empirics.lmo_path import Setting, record
+from empirics.lmo_quantities import complete_row
 from empirics.lmo_recorder import LMORecorder
 from empirics.norms import get_norm
 from empirics.pathwise import discounted, realised
@@ -120,6 +121,27 @@ def test_measured_terms_are_lemma_c_with_norms_of_the_run(tau, correction, form)
         total = lag + delay + column("measured_start")[i] + column("noise_norm")[i]
         assert column("error_norm")[i] <= total * (1 + 1e-12)
         assert column("k")[i] == k
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({}, 1.0),  # 0.2/0.2 over the step
+        ({"delay_bias": 0.6}, 3.0),
+        ({"taken_change": 0.8}, 4.0),
+        ({"return_change": 1.0}, 5.0),
+        ({"segment_inner": 0.24}, 6.0),  # over 0.2^2
+        ({"f_next": 1.09}, 7.0),  # 2 (1.09 - 1 + 0.1 * 0.5) over 0.2^2
+        ({"delay_bias": 9.0, "gap_norm": 1e-8}, 1.0),  # a distance of round-off
+    ],
+)
+def test_the_smoothness_that_a_step_used_is_the_largest_ratio_of_all(change, expected):
+    row = dict.fromkeys(("segment_dual", "delay_bias", "taken_change", "return_change"), 0.2)
+    row |= dict.fromkeys(("step_norm", "gap_norm", "taken_step_norm", "return_gap_norm"), 0.2)
+    row |= {"f_now": 1.0, "f_next": 0.95, "inner_grad": 0.5, "segment_inner": 0.0, "inner_momentum": 1.0}
+    row |= {"momentum_norm": 1.25} | change
+    complete_row(row, 0.1, corrected=True)
+    assert row["smoothness_used"] == pytest.approx(expected, rel=1e-9) and row["oracle_quality"] == 0.8
 
 
 @pytest.mark.mutation

@@ -74,6 +74,10 @@ def test_waterfall_steps_from_level_to_level() -> None:
     (training,) = waterfall.draw_training(results_with(training={"budget": budget(worst=None)}))
     assert "1 level has no value" in training.words
     assert [t.get_text().strip() for t in training.figure.axes[0].texts if "known" in t.get_text()] == ["not known"]
+    part = budget(worst=None)
+    part["waterfall"][-1]["how"] = "unbiased: f is a part of what the batches are drawn from"
+    (drawn,) = waterfall.draw_training(results_with(training={"budget": part}))
+    assert any("not applicable: f is a part" in t.get_text() for t in drawn.figure.axes[0].texts)
     wide = waterfall.draw_training(results_with(training={"budget": budget(worst=1e4)}))[0]
     assert wide.figure.axes[0].get_xscale() == "log" and axes.get_xscale() == "linear"
 

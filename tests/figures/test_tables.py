@@ -11,6 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from empirics_data import budget
 
 from figures.errors import InputError
 from figures.table import (
@@ -27,6 +28,7 @@ from figures.table import (
     table_html,
     table_latex,
 )
+from figures.tables_empirics import used_table
 
 NAMES = ["lr_1e-3", "95% CI", "A&B", "#1", "$x$", "a^b", "~home", "back\\slash", "{x}", "Müller", "σ", "[x]", 'é|"<>']
 VALUES = [math.nan, None, math.inf, -math.inf, -0.0, 1e-320, 12345678.9, "diverged", 3, Digits(1.0000001, 9)]
@@ -98,6 +100,15 @@ def test_html_and_csv_carry_the_same_rows() -> None:
     read = list(csv.reader(io.StringIO(table_csv(table).decode("utf-8"))))
     assert len(read) == len(table.rows) + 1 and {len(row) for row in read} == {6}
     assert float(read[6][1]) == 1e-320 or "1e-320" in {row[1] for row in read}
+
+
+def test_what_each_step_used_says_what_could_have_failed() -> None:
+    table = used_table(budget())
+    assert table is not None and [column.header for column in table.columns][2] == "kind"
+    assert [(row[0], row[2]) for row in table.rows] == [
+        ("theorem delay", "certified"), ("delay: one step more", "of any vectors"),
+    ]  # fmt: skip
+    assert "Of 4 rows 2 are evidence" in table.caption
 
 
 def test_nonsense_is_refused() -> None:
