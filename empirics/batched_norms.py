@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from pipeline.optim.layer_norms import check_norm
+from pipeline.optim.layer_norms import check_norm, stacked
 
 Layers = Mapping[str, tuple[str, float]]
 
@@ -21,16 +21,8 @@ def stack_norms(x: Tensor, norm: str, dual: bool) -> Tensor:
     flat = x.detach().double().reshape(x.shape[0], x.shape[1] if x.ndim > 1 else 1, -1)  # [n, rows, columns]
     if not flat.numel():
         return flat.new_zeros(x.shape[0])
-    if norm == "sign":
-        return flat.abs().sum((1, 2)) if dual else flat.abs().amax((1, 2))
-    if norm == "frobenius":
-        return torch.linalg.vector_norm(flat, dim=(1, 2))
-    if norm == "row-l2":
-        lengths = torch.linalg.vector_norm(flat, dim=2)
-        return lengths.sum(1) if dual else lengths.amax(1)
     finite = torch.isfinite(flat).all(dim=2).all(dim=1)
-    s = torch.linalg.svdvals(torch.where(finite[:, None, None], flat, torch.zeros((), dtype=flat.dtype)))
-    values = s.sum(1) if dual else s[:, 0]
+    values = stacked(torch.where(finite[:, None, None], flat, torch.zeros((), dtype=flat.dtype)), norm, dual)
     return torch.where(finite, values, torch.full_like(values, torch.nan))
 
 

@@ -1,4 +1,5 @@
-"""The norms of the LMO methods with their duals, in float64, for stacks of matrices.
+"""The norms of the LMO methods with their duals, in float64, for stacks of matrices, by numpy: a second
+way beside `pipeline.optim.layer_norms`, which the optimizer and the recorders have.
 
 name         norm                      dual               rho: dual(v) <= rho ||v||_F
 spectral     largest singular value    nuclear            sqrt(min(rows, cols))
@@ -8,25 +9,29 @@ frobenius    Frobenius                 Frobenius          1
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
 from empirics.errors import InputError
+from pipeline.optim.layer_norms import layer_rho
 
 Function = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
 class Norm:
-    """A norm on matrices and its dual: arrays of shape [..., rows, cols] -> [...]; rho(rows, cols)."""
+    """A norm on matrices and its dual: arrays of shape [..., rows, cols] -> [...]."""
 
     name: str
     norm: Function
     dual: Function
-    rho: Callable[[int, int], float]
+
+    def rho(self, rows: int, cols: int) -> float:
+        """Smallest with dual(v) <= rho ||v||_F."""
+        return layer_rho(torch.Size((rows, cols)), self.name)
 
 
 def _singular(x: np.ndarray) -> np.ndarray:
@@ -42,15 +47,13 @@ NORMS: dict[str, Norm] = {
         "spectral",
         lambda x: _singular(x)[..., 0],
         lambda x: _singular(x).sum(axis=-1),
-        lambda rows, cols: math.sqrt(min(rows, cols)),
     ),
     "sign": Norm(
         "sign",
         lambda x: np.abs(x).max(axis=(-2, -1)),
         lambda x: np.abs(x).sum(axis=(-2, -1)),
-        lambda rows, cols: math.sqrt(rows * cols),
     ),
-    "frobenius": Norm("frobenius", _frobenius, _frobenius, lambda rows, cols: 1.0),
+    "frobenius": Norm("frobenius", _frobenius, _frobenius),
 }
 
 

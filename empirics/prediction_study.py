@@ -26,7 +26,7 @@ from empirics.prediction import GapPrediction, gap_report, predict_gap
 from empirics.problems.gpt_replicas import gpt_replicas
 from empirics.problems.replicas import ReplicaLoss
 from empirics.replica_runs import settle
-from empirics.statistics import Interval, student_interval
+from empirics.statistics import Interval, Ratio
 from pipeline.optim.registry import REGISTRY
 from theory.quadratic import QuadraticMethod
 
@@ -98,7 +98,7 @@ def gap_cells(
 
 def gap_rows(cells: Sequence[GapCell]) -> Iterator[str]:
     """A row of a table a setting: what docs/prediction.md has."""
-    yield "| warm-up | tau | beta | eta/limit | loss | with a gap | predicted/measured | covered | share | measured |"
+    yield "| warm-up | tau | beta | eta/limit | loss | cells | predicted/measured | covered | share | measured |"
     yield "|---|---|---|---|---|---|---|---|---|---|"
     for setting in dict.fromkeys(cell.setting for cell in cells):
         mine = [cell for cell in cells if cell.setting == setting]
@@ -109,14 +109,9 @@ def gap_rows(cells: Sequence[GapCell]) -> Iterator[str]:
         except InputError:
             yield words + "| fewer than 2 | | | | |"
             continue
-        used = len(mine) - report.left_out
-        shares = [c.found for c in mine if c.found.measured_share is not None and c.found.measured_share.defined]
-        predicted = student_interval([c.predicted_share for c in shares])
-        measured = student_interval([float(c.measured_share.value or 0) for c in shares if c.measured_share])
-        yield (
-            f"{words}| {used} of {len(mine)} | {_words(report.ratio)} | {round(report.covered * used)} of {used} "
-            f"| {_words(predicted)} | {_words(measured)} |"
-        )
+        covered = f"{round(report.covered * report.used)} of {report.used}"
+        shares = f"{_words(report.predicted_share)} | {_words(report.measured_share)}"
+        yield f"{words}| {report.used} of {len(mine)} | {_words(report.ratio)} | {covered} | {shares} |"
 
 
 def registry_drift(
@@ -150,7 +145,9 @@ def _cell(cell: Cell) -> str:
     return f"{_words(cell.gap)} | {drift} | {words}"
 
 
-def _words(x: Interval) -> str:
+def _words(x: Interval | Ratio) -> str:
+    if x.value is None:
+        return "undefined"
     return f"{x.value:.3g} [{x.low:.3g}, {x.high:.3g}]"
 
 

@@ -132,7 +132,7 @@ class ProblemConstants:
             return replace(k, value=k.value * share, low=k.value * share, high=k.value * share, note=note)
         N = self.problem.samples
         if N is not None and N <= MOST:
-            v = exact_variance([self.problem.sample_gradient(self.start, i) for i in range(N)])
+            v = exact_variance(self.problem.sample_gradient(self.start, i) for i in range(N))
             value = math.sqrt(v) * share
             note += "; a theorem asks for the largest over all weights"
             return Constant("sigma", value, "exact", "start", value, value, None, f"all {N} samples", N, note)

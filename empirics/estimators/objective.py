@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from empirics.errors import InputError
+from empirics.estimators.gradient_noise import exact_variance
 from empirics.estimators.hessian import hessian_product, second_derivatives
 from empirics.estimators.weights import check_finite
 
@@ -115,20 +116,7 @@ class FiniteObjective:
 
         A batch of B sequences drawn with replacement has sigma^2 = this / B.
         """
-        parameters = self._load(weights)
-        N, squares = len(self.inputs), 0.0
-        sums = {name: torch.zeros_like(p, dtype=torch.float64) for name, p in parameters.items()}
-        for i in range(N):
-            for p in parameters.values():
-                p.grad = None
-            self._loss_of(slice(i, i + 1)).backward()  # type: ignore[no-untyped-call]
-            for name, p in parameters.items():
-                if p.grad is not None:
-                    gradient = p.grad.double()
-                    sums[name] += gradient
-                    squares += float((gradient**2).sum())
-        mean_square = sum(float(((total / N) ** 2).sum()) for total in sums.values())
-        return max(squares / N - mean_square, 0.0)
+        return exact_variance(self.batch_gradient(weights, slice(i, i + 1)) for i in range(len(self.inputs)))
 
 
 def _gradients(parameters: Mapping[str, nn.Parameter]) -> Weights:

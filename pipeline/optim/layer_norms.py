@@ -79,14 +79,17 @@ def _scaled(x: Tensor, norm: str, dual: bool) -> float:
     if norm == "sign" and not dual or size == 0.0 or not math.isfinite(size):
         return size
     x = x / size
+    return float(stacked(x.reshape(1, x.shape[0] if x.ndim else 1, -1), norm, dual)[0]) * size
+
+
+def stacked(matrices: Tensor, norm: str, dual: bool) -> Tensor:
+    """The named norm, or its dual, of each of n matrices [n, rows, columns], finite -> [n]; nothing is scaled."""
     if norm == "sign":
-        value = x.abs().sum()
-    elif norm == "frobenius":
-        value = torch.linalg.vector_norm(x)
-    elif norm == "row-l2":
-        lengths = torch.linalg.vector_norm(x.reshape(x.shape[0], -1), dim=1)
-        value = lengths.sum() if dual else lengths.max()
-    else:
-        s = torch.linalg.svdvals(x.reshape(x.shape[0], -1))
-        value = s.sum() if dual else s.max()
-    return float(value) * size
+        return matrices.abs().sum((1, 2)) if dual else matrices.abs().amax((1, 2))
+    if norm == "frobenius":
+        return torch.linalg.vector_norm(matrices, dim=(1, 2))
+    if norm == "row-l2":
+        lengths = torch.linalg.vector_norm(matrices, dim=2)
+        return lengths.sum(1) if dual else lengths.amax(1)
+    s = torch.linalg.svdvals(matrices)
+    return s.sum(1) if dual else s[:, 0]

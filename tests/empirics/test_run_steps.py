@@ -13,6 +13,7 @@ from empirics.estimators.objective import FiniteObjective
 from empirics.estimators.smoothness import directional
 from empirics.estimators.update_drift import UpdateDrift
 from empirics.estimators.weights import inner
+from empirics.lmo_recorder import Feedback
 from empirics.run_budget import facts_of_run, recorder_of_run
 from empirics.run_steps import NAMES, RunSteps
 from pipeline.models.gpt import GPTConfig
@@ -95,3 +96,21 @@ def test_one_step_has_no_drift():
     config = replace(CONFIG, steps=1)
     steps = RunSteps(config, TEXT, train_oracle(config, TEXT).losses, 4)
     assert "a drift needs two" in steps.measure("dbar").reason and steps.measure("r_hi").applicable
+
+
+@pytest.mark.parametrize(("feedback", "dbar"), [(None, 2.0), (Feedback(1.0, 1), 4 / 3)])
+def test_extremes_and_means_of_rows_that_differ(feedback, dbar):
+    """Of an inexact oracle, by hand; step 0 of a run without feedback has no delay, of one with it no row."""
+    steps = RunSteps(CONFIG, TEXT, [])
+    recorder = replace(recorder_of_run(CONFIG, facts_of_run(CONFIG), None), feedback=feedback)
+    for quality, size, delta, L in ((0.9, 1.0, 0.0, 5.0), (0.7, 1.3, 1.0, 9.0), (0.8, 1.1, 3.0, 7.0)):
+        row = {"oracle_quality": quality, "direction_norm": size, "delta": delta}
+        recorder.rows.add(row | {"error_norm": 2 * delta, "smoothness_used": L})
+    recorder.once = {"first_direction_norm": 1.4, "start_change": 6.0, "start_gap_norm": 0.5} if feedback else {}
+    steps.__dict__["_recorded"] = recorder
+    assert steps.measure("dbar").value == pytest.approx(dbar)
+    assert steps.measure("r_lo").value == 0.7 and steps.measure("r_hi").value == (1.4 if feedback else 1.3)
+    assert steps.measure("L_trajectory").value == (12.0 if feedback else 9.0)
+    assert steps.measure("mean_error_norm").value == pytest.approx(8 / 3)
+    recorder.rows.add(recorder.rows.last | {"oracle_quality": -0.1})
+    assert "no oracle at all" in steps.measure("r_lo").reason
