@@ -56,7 +56,7 @@ def test_arms_that_are_equal_in_every_seed_have_no_interval():
 
 def test_diverged_measurements_are_left_out_not_bad_input():
     results = rows(offsets(0.1, 0.04))
-    good = [Drift("adamw", "none", seed, 0.3 + seed, 0.2 + seed, 1.0 + seed) for seed in range(2)]
+    good = [Drift("adamw", "none", seed, 0.3, 0.2, 1.0 + seed) for seed in range(2)]
     lost = Drift("adamw", "none", 2, math.nan, math.nan, math.nan, "diverged")
     alone = Drift("muon", "none", 0, 0.3, 0.2, 1.0)
     _diagnostics([*good, lost, alone], results)
