@@ -45,9 +45,15 @@ PLACE_OF |= dict.fromkeys(
 )
 SCHEMAS: dict[str, tuple[str, str, Callable[..., Relation], str]] = {}  # schema -> (axiom, scope, function, place)
 DEFINITIONS: dict[str, tuple[str, str, Relation, str]] = {}  # name -> (words, scope, relation, place)
-UNDER: dict[str, str] = {}  # key of a fact of mathematics -> the assumption under which alone it may be used
+UNDER: dict[str, tuple[str, ...]] = {}  # key of a fact -> the assumptions under all of which alone it may be used
 # schema -> the assumption under which it does not hold: the oracle is called elsewhere, the step is another
 NOT_UNDER = dict.fromkeys(("lmo_value", "inexact_value", "tuned_step"), "nesterov")
+
+
+def under(assumption: str, *keys: str) -> None:
+    """Facts of these keys may be used only where that is assumed, besides what they need already."""
+    for key in keys:
+        UNDER[key] = tuple(dict.fromkeys((*UNDER.get(key, ()), assumption)))
 
 
 def schema(
@@ -107,6 +113,11 @@ class Fact:
     place: str = ""
     source: str = ""
     arguments: tuple[object, ...] = ()
+
+
+def needs(fact: Fact) -> tuple[str, ...]:
+    """What a theorem has to assume to use a fact, besides its axiom; y_k is made by error feedback."""
+    return (*UNDER.get(fact.key, ()), *(("error-feedback",) if fact.place == "y" else ()))
 
 
 def axiom(name: str, *arguments: object) -> Fact:

@@ -15,19 +15,20 @@ from typing import TYPE_CHECKING
 import sympy as sp
 from sympy.core.relational import Relational
 
-from theory.axioms import NOT_UNDER, PLACE_OF, PLACES, UNDER, Fact, axiom, condition, definition
+from theory.axioms import NOT_UNDER, PLACE_OF, PLACES, Fact, axiom, condition, definition, needs
 from theory.bound import Bound
 from theory.errors import InputError
-from theory.metrics import METRIC_UNDER, METRICS, TUNED
+from theory.metrics import COUNTS, METRIC_UNDER, METRICS, TUNED, count_of
 from theory.replica_rules import OverReplicas, Totalled
 from theory.rules import Direct, Expected, InnerWith, Instance, Integrated, NormOf, ProofError, Rewritten, SquareOf
 from theory.rules_over_steps import Averaged, Everywhere, Induction
 from theory.run_on import OF_EVERY_STEP, RunOn
 from theory.splits import ROUNDS, RUNS, from_one, split, split_along, split_sum
 from theory.sum_rules import Summed
-from theory.symbols import symbols
+from theory.symbols import SET_BY_USER, symbols
 from theory.unfolding import Unfolded
 from theory.vectors import INSTANCE_OF, INSTANCE_PLACE
+from theory.walks import check_walk
 
 if TYPE_CHECKING:
     from theory.proof import Proof, Step
@@ -59,6 +60,10 @@ def check_left(proof: Proof) -> None:
         raise ProofError(f"proof of {proof.name}: its metric is {METRICS[key]} only where {under} is assumed")
     if proof.left is None or proof.left != symbols(METRICS[key])[0]:
         raise ProofError(f"proof of {proof.name}: left = {proof.left} is not its metric, which is {METRICS[key]}")
+    own = count_of(proof.theorem.metric)
+    others = [name for name in COUNTS if name != own and name in contained(proof)]
+    if others:
+        raise ProofError(f"proof of {proof.name}: {others[0]} occurs in it, and its metric counts {own}")
 
 
 def check_fact(proof: Proof, fact: Fact) -> None:
@@ -82,16 +87,19 @@ def check_fact(proof: Proof, fact: Fact) -> None:
         raise ProofError(f"proof of {proof.name}: fact {fact.key!r} is not what its name says, {says}")
     if proof.place not in PLACES[fact.place]:
         raise ProofError(f"proof of {proof.name}: {fact.key} holds at {fact.place}, the theorem is about {proof.place}")
-    needed = UNDER.get(fact.key)
-    if needed is not None and needed not in proof.theorem.assumptions:
-        raise ProofError(f"proof of {proof.name}: {fact.key} holds only where {needed} is assumed")
+    missing = [name for name in needs(fact) if name not in proof.theorem.assumptions]
+    if missing:
+        raise ProofError(f"proof of {proof.name}: {fact.key} holds only where {missing[0]} is assumed")
     _check_holds(proof, fact)
     if fact.source == "tuned_step" and fact.arguments != (TUNED.get(getattr(proof.theorem, "metric", "")),):
         raise ProofError(f"proof of {proof.name}: {fact.key} is not the best step of its metric")
 
 
 def _check_holds(proof: Proof, fact: Fact) -> None:
-    """Refuse (ProofError) an axiom that is false of the theorem's method."""
+    """Refuse (ProofError) an axiom that is false of the theorem's method, and a definition that fixes what it is of."""
+    fixed = fact.relation.left.name if fact.kind == "definition" else ""
+    if fixed in SET_BY_USER and fixed in contained(proof):
+        raise ProofError(f"proof of {proof.name}: {fact.key} fixes {fixed}, of any value of which the theorem speaks")
     other = NOT_UNDER.get(fact.source)
     if other is not None and other in proof.theorem.assumptions:
         raise ProofError(f"proof of {proof.name}: {fact.key} does not hold where {other} is assumed")
@@ -101,20 +109,29 @@ def _conditions(proof: Proof) -> tuple[Relational, ...]:
     return proof.theorem.conditions if isinstance(proof.theorem, Bound) else ()
 
 
+def contained(proof: Proof) -> set[str]:
+    """Names of the symbols of a theorem: of its terms, its conditions and, where it names one, its left side."""
+    left = () if isinstance(proof.theorem, Bound) else (proof.theorem.left,)
+    parts = (*left, *proof.theorem.terms.values(), *_conditions(proof))
+    return {symbol.name for part in parts for symbol in part.free_symbols}
+
+
 def check_cited(proof: Proof, other: Proof) -> None:
     """Refuse (ProofError) a proof about another place, or one that uses an axiom false of the theorem's method."""
     if other.place != proof.place:
         raise ProofError(f"proof of {proof.name}: {other.name} is about {other.place}, the theorem about {proof.place}")
-    for fact in _axioms(other):
+    for fact in _started_from(other):
         _check_holds(proof, fact)
 
 
-def _axioms(proof: Proof) -> Iterator[Fact]:
-    """The axioms of a proof and of all that it rests on."""
+def _started_from(proof: Proof) -> Iterator[Fact]:
+    """The axioms and definitions of a proof and of all that it rests on."""
     for step in proof.steps:
-        yield from (premise for premise in step.premises if isinstance(premise, Fact) and premise.kind == "axiom")
+        yield from (premise for premise in step.premises if isinstance(premise, Fact) and premise.kind != "condition")
+        if isinstance(step.rule, Unfolded):
+            yield definition(step.rule.name)
     for other in proof.rests_on:
-        yield from _axioms(other)
+        yield from _started_from(other)
 
 
 def check_rule(proof: Proof, step: Step) -> None:
@@ -134,14 +151,15 @@ def check_rule(proof: Proof, step: Step) -> None:
         raise ProofError(f"{where}: its rule rests on weight-decay, and the theorem is about {proof.place}")
     if isinstance(rule, RunOn):
         _check_run_on(step, where)
-    if isinstance(rule, Unfolded) and proof.place not in PLACES[rule.place]:
-        raise ProofError(f"{where}: {rule.name} is a definition at {rule.place}, the theorem is about {proof.place}")
+    if isinstance(rule, Unfolded):
+        check_fact(proof, definition(rule.name))
     if isinstance(rule, Instance):
         needed = INSTANCE_OF.get(rule.name)
         if needed is not None and needed not in proof.theorem.assumptions:
             raise ProofError(f"{where}: {rule.name!r} is an instance only where {needed} is assumed")
         if proof.place not in PLACES[INSTANCE_PLACE.get(rule.name, "")]:
             raise ProofError(f"{where}: {rule.name!r} is no instance at {proof.place}")
+        check_walk(proof, step, rule.name, where)
 
 
 def _check_run_on(step: Step, where: str) -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from theory.assumptions import ASSUMPTIONS
-from theory.axioms import DEFINITIONS
+from theory.axioms import DEFINITIONS, Fact, definition, needs
 from theory.bound import Bound
 from theory.errors import InputError
 from theory.inequality import Inequality
-from theory.proof import Proof
+from theory.proof import Proof, Step
+from theory.rules import Instance
 from theory.unfolding import Unfolded
+from theory.vectors import INSTANCE_OF
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ def ledger(proof: Proof) -> Ledger:
         for step in one.steps:
             place = f"{one.name}/{step.name}"
             facts = one.facts(step)
-            for name in dict.fromkeys((*(f.axiom for f in facts if f.axiom), *step.rule.axioms)):
+            for name in dict.fromkeys((*_rests_on(step, facts), *step.rule.axioms)):
                 uses.setdefault(name, []).append(place)
             for fact in facts:
                 if fact.kind == "condition":
@@ -54,6 +56,16 @@ def ledger(proof: Proof) -> Ledger:
     assumed = {name: tuple(uses[name]) for name in ASSUMPTIONS if name in uses}
     rest = {name: tuple(places) for name, places in uses.items() if name not in ASSUMPTIONS}
     return Ledger(assumed, rest, definitions, {name: tuple(places) for name, places in conditions.items()})
+
+
+def _rests_on(step: Step, facts: Sequence[Fact]) -> Iterator[str]:
+    """The axioms of a step's facts, and the assumptions under which alone they may be used."""
+    unfolded = (definition(step.rule.name),) if isinstance(step.rule, Unfolded) else ()
+    for fact in (*facts, *unfolded):
+        yield from ((fact.axiom,) if fact.axiom else ())
+        yield from needs(fact)
+    if isinstance(step.rule, Instance) and step.rule.name in INSTANCE_OF:
+        yield INSTANCE_OF[step.rule.name]
 
 
 def closure(proofs: Sequence[Proof]) -> tuple[Proof, ...]:

@@ -145,9 +145,9 @@ MEANS_SGD = [
     ),
     _square("update_most", r"\max_k \mathbb{E} \|G_k\|^2", "largest E||G_k||^2 of a run"),
     _square("least_square", r"\min_{k<K} \|\nabla f(x_k)\|^2", "smallest squared gradient of a run"),
-    Quantity("excess_now", r"\mathbb{E} f(x_k) - f_*", "f", NONNEGATIVE, "expected objective above its lower bound"),
-    Quantity("excess_next", r"\mathbb{E} f(x_{k+1}) - f_*", "f", NONNEGATIVE, "the same after step k"),
-    Quantity("excess_last", r"\mathbb{E} f(x_K) - f_*", "f", NONNEGATIVE, "the same after the last step"),
+    Quantity("excess_now", r"\mathbb{E} f(x_k) - f_*", "f", REAL, "expected objective above its lower bound"),
+    Quantity("excess_next", r"\mathbb{E} f(x_{k+1}) - f_*", "f", REAL, "the same after step k"),
+    Quantity("excess_last", r"\mathbb{E} f(x_K) - f_*", "f", REAL, "the same after the last step"),
 ]
 
 BEFORE = [

@@ -41,8 +41,7 @@ __all__ = [
     "symbols",
 ]
 
-_ALL = [
-    # set by the user
+_SET_BY_USER = [
     Quantity("eta", r"\eta", "x", POSITIVE, "step size: radius of one update in the norm"),
     Quantity(
         "alpha", r"\alpha", "1", Domain(0.0, 1.0, open_low=True), "weight of a new gradient in the momentum"
@@ -74,6 +73,9 @@ _ALL = [
     Quantity("t_f", "t_f", "t", NONNEGATIVE, "time of a forward of one microbatch on an S-th of the model"),
     Quantity("t_b", "t_b", "t", NONNEGATIVE, "time of its backward, weight gradient included"),
     Quantity("t_w", "t_w", "t", NONNEGATIVE, "time of its weight gradient, a part of t_b"),
+]
+_ALL = [
+    *_SET_BY_USER,
     # constants of a problem
     Quantity("L", "L", "f/x^2", NONNEGATIVE, "smoothness in the norm", "smoothness"),
     Quantity(
@@ -185,6 +187,8 @@ QUANTITIES: dict[str, Quantity] = {
         *expectations((*_ALL, *IN_PROOFS, *IN_SGD_PROOFS, *IN_NESTEROV_PROOFS)),
     )
 }
+#: What a theorem holds for any value of; no proof of one that contains it may fix it.
+SET_BY_USER = frozenset(quantity.name for quantity in _SET_BY_USER)
 
 
 def symbols(names: str) -> tuple[sp.Symbol, ...]:

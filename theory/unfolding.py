@@ -29,8 +29,3 @@ class Unfolded(Direct):
         _, scope, meaning, _ = DEFINITIONS[self.name]
         if scope != "every" or meaning.left in VECTOR_SYMBOLS:
             raise ProofError(f"unfolding: {self.name} is no definition of a quantity at every step")
-
-    @property
-    def place(self) -> str:
-        """Where the definition holds: "x", "y", or "" for both."""
-        return DEFINITIONS[self.name][3]

@@ -7,7 +7,7 @@ from functools import partial
 from sympy import Min
 
 import theory.pipedream.axioms  # noqa: F401  (one step, windows)
-from theory.axioms import UNDER, define, schema
+from theory.axioms import define, schema, under
 from theory.euclidean.delayed_gd import FINITE_WEIGHT
 from theory.pipedream.parts import K, L
 from theory.relation import Relation, eq, ge, le
@@ -85,4 +85,5 @@ def infimum_above() -> Relation:
     return ge(*_q("f_infimum f_star"))
 
 
-UNDER.update(overlap_of_the_excess="delayed-gd", gradient_by_the_infimum="euclidean")
+under("delayed-gd", "overlap_of_the_excess")
+under("euclidean", "gradient_by_the_infimum")

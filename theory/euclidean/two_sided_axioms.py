@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import theory.euclidean.axioms  # noqa: F401  (windows, the last iterate)
-from theory.axioms import UNDER, define, schema
+from theory.axioms import define, schema, under
 from theory.euclidean.delayed_gd_two_sided import BEND, WEIGHT, s
 from theory.pipedream.parts import L, gamma
 from theory.relation import Relation, eq, le
@@ -92,4 +92,4 @@ def along_the_next_change() -> Relation:
     return le(inner**2, change * following)
 
 
-UNDER.update(dict.fromkeys(("interpolation_forwards", "interpolation_backwards"), "euclidean"))
+under("euclidean", "interpolation_forwards", "interpolation_backwards")

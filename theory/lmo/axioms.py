@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sympy import Expr, Integer, Min, sqrt
 
-from theory.axioms import define, schema
+from theory.axioms import define, schema, under
 from theory.errors import InputError
 from theory.lmo.momentum_error import delay_sum
 from theory.relation import Relation, eq, ge, le
@@ -169,6 +169,7 @@ define(
     eq(symbols("Delta0")[0], symbols("E_f_first")[0] - f_star),
     place="x",
 )
+under("lower-bound", "definition initial gap")  # Delta0 is not negative
 
 _s, _s_before = vectors("shifted_error shifted_error_before")
 define("shifted error", "e'_k = m_{k+1} - grad f(x_{(k-tau)+})", eq(_s, _m - _taken))

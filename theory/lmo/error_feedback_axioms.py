@@ -6,7 +6,7 @@ from functools import partial
 
 from sympy import Integer
 
-from theory.axioms import define, schema
+from theory.axioms import define, schema, under
 from theory.relation import Relation, eq, le
 from theory.symbols import symbols
 from theory.vectors import vectors
@@ -39,7 +39,7 @@ def delay_beyond_one() -> Relation:
 
 @schema("error-feedback")
 def back_to_the_weights() -> Relation:
-    """x_k - y_k = tau U_{k-1} (extrapolate; at tau = 1 both forms are one)."""
+    """x_k - y_k = tau U_{k-1} (at tau = 1, where both forms are one; of extrapolate at any tau)."""
     return_gap, before = vectors("return_gap direction_before")
     return eq(return_gap, -tau * eta * before)
 
@@ -121,3 +121,5 @@ _define(
     "Delta1 = f(y_1) - f_*",
     eq(symbols("Delta1")[0], symbols("E_f_first")[0] - symbols("f_star")[0]),
 )
+under("delay-one", "back_to_the_weights")  # telescoped, tau updates come back
+under("lower-bound", "definition initial gap at y")

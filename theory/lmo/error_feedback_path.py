@@ -62,7 +62,7 @@ DELAY = Inequality(
     statement=r"\|\nabla f(x_{(k-\tau)_+}) - \nabla f(y_k)\|_* \le L \eta \delta_k",
     left=delay_bias,
     terms={"delay": L * eta * delta},
-    assumptions=("smoothness",),
+    assumptions=("smoothness", "error-feedback"),
     reference="derived here, proof of Theorem 2; method: arXiv 2606.30634",
 )
 

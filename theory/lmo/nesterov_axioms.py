@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from theory.axioms import define, schema
+from theory.axioms import define, schema, under
 from theory.lmo.inexact_axioms import r_lo
 from theory.relation import Relation, eq, ge, le
 from theory.symbols import symbols
@@ -102,3 +102,4 @@ _define("called lag", "c_k - grad f(x_k) - q_k", eq(_lag, _error - _noise))
 _define("called shifted lag", "c_k - grad f(x_{(k-tau)+}) - q_k", eq(_shifted_lag, _shifted_error - _noise))
 _define("called reference error", "c_k - grad f(x_{(k-s)+})", eq(_reference_error, _called - _reference))
 _define("called reference lag", "c_k - grad f(x_{(k-s)+}) - q_k", eq(_reference_lag, _reference_error - _noise))
+under("nesterov", "lmo_value_where_called", "inexact_value_where_called")

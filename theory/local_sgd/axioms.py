@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import theory.local_sgd.vectors
 import theory.pipedream.axioms  # noqa: F401  (the objective along an update)
-from theory.axioms import UNDER, schema
+from theory.axioms import schema, under
 from theory.pipedream.parts import B, K, L, S, sigma
 from theory.relation import Relation, eq, ge, le
 from theory.symbols import symbols as _q
@@ -160,9 +160,6 @@ def lower_bound_at_the_end() -> Relation:
     return ge(*_q("f_end f_star"))
 
 
-UNDER.update(
-    dict.fromkeys(
-        ("replicas_are_known", "mean_of_the_samples", "samples_along_their_mean", "noise_along_the_known"), "local-sgd"
-    )
-)
-UNDER["smoothness_at_a_replica"] = "euclidean"
+under("local-sgd", "replicas_are_known", "mean_of_the_samples", "samples_along_their_mean", "noise_along_the_known")
+under("euclidean", "smoothness_at_a_replica")
+under("unbiased", "independent_samples")  # the noises have mean 0

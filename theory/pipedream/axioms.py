@@ -5,7 +5,7 @@ from __future__ import annotations
 import theory.lmo.axioms  # noqa: F401  (smoothness on a segment, the lower bound)
 import theory.pipedream.axioms_of_windows
 import theory.pipedream.vectors  # noqa: F401  (vectors and definitions)
-from theory.axioms import UNDER, schema
+from theory.axioms import schema, under
 from theory.errors import InputError
 from theory.pipedream.parts import B, G, L, S, delta_max, gamma, mu, sigma
 from theory.relation import Relation, eq, ge, le
@@ -128,10 +128,13 @@ def overlap(squares: str, each: str, longest: str) -> Relation:
     return le(together, length * one)
 
 
-UNDER.update({" ".join(("overlap", *names)): assumption for names, assumption in OVERLAPS.items()})
-UNDER["last_steps"] = "block-delay"
-UNDER["smoothness_squared"] = "euclidean"  # of the dual norm it says something else
-UNDER["least_of_the_iterates"] = "delayed-gd"  # without noise a path is its own expectation
+for _names, _assumption in OVERLAPS.items():
+    under(_assumption, " ".join(("overlap", *_names)))
+under("block-delay", "last_steps")
+under("euclidean", "smoothness_squared", "square_of_the_step")  # of another norm they say something else
+under("delayed-gd", "least_of_the_iterates")  # without noise a path is its own expectation
+under("block-sgd", "block_of_the_update")  # where all blocks are updated, G_k is S of them
+under("unbiased", "variance_of_the_gradient")
 
 
 @schema("pl")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from theory.axioms import schema
+from theory.axioms import schema, under
 from theory.pipedream.parts import B, G, S, sigma
 from theory.relation import Relation, eq, le
 from theory.symbols import symbols as _q
@@ -211,3 +211,10 @@ def drawn_along_the_walk() -> Relation:
 def mean_along_the_walk() -> Relation:
     """The windows so far and z_j are known before the sample of step j."""
     return eq(*_q("E_walk_inner_sample E_walk_inner_mean"))
+
+
+# what is written of one method; samples whose mean is the gradient; windows that are independent of the draws
+under("pipedream", "noise_is_orthogonal", "variance_of_a_block")
+under("block-sgd", "drawn_along_the_window", "drawn_along_the_walk")
+under("independent-delay", "mean_along_the_window", "mean_along_the_walk")
+under("unbiased", "drawn_mean", "whole_mean", "norm_of_the_mean", "norm_of_the_whole_mean")

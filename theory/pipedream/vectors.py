@@ -6,7 +6,7 @@ from functools import partial
 
 from sympy import sqrt
 
-from theory.axioms import define
+from theory.axioms import define, under
 from theory.pipedream.parts import S, gamma, sigma
 from theory.relation import eq
 from theory.symbols import symbols
@@ -137,6 +137,9 @@ _define(
     eq(symbols("aged_variance")[0], symbols("block_age")[0] * sigma**2),
 )
 _define("microbatches", "a step is a microbatch: K = M", eq(symbols("K")[0], symbols("M")[0]))
+under("block-sgd", "definition difference")  # of G_k whose mean is grad f(z_k)/S
+under("pipedream", "definition microbatches")
+under("lower-bound", "definition first gap")  # Delta0 is not negative
 _define("apart", "z_k lacks the updates in all windows", eq(_whole_apart, gamma * _walk))
 _define("walk of updates", "j updates are j - 1 updates and one", eq(_walk, _walk_before + _walk_update), "later")
 _define("empty walk", "no update of any window", eq(_walk, 0 * _walk_update), "first")
