@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from staleproof.arguments import add_json
-from staleproof.bound_output import commented, head, hypotheses, show_comparison, show_expansion
+from staleproof.bound_output import commented, head, hypotheses, show_comparison, show_expansion, tuned_latex
 from staleproof.bound_values import add_values, refuse_without_values, values_of
 from staleproof.errors import EXIT_HOLDS, InputError
 from staleproof.output import emit, emit_json
@@ -139,9 +139,9 @@ def _evaluate(bound: Bound, values: dict[str, float], schedule: list[str], args:
     if args.json:
         emit_json(result)
     elif args.latex:
-        from staleproof.statements import assumptions, statement
+        from staleproof.statements import NEEDS_ONE, statement
 
-        emit(f"{statement(bound)}\n{assumptions([bound])}")
+        emit(f"{NEEDS_ONE}\n{statement(bound)}")
     elif args.terms:
         emit(hypotheses(bound, schedule))
         for name, term in bound.terms.items():
@@ -181,9 +181,7 @@ def _tune(
     elif args.latex:
         if not tuned.formula:
             raise InputError(f"latex: {bound.name} tuned over {', '.join(names)} has no closed form here")
-        *places, value = [(name, latex_of(expression)) for name, expression in tuned.formula.items()]
-        emit("\n".join(f"{name}^* = {text}" for name, text in [(_latex_name(n), t) for n, t in places]))
-        emit(f"{bound.metric} \\le {value[1]}\n{commented(bound)}")
+        emit(f"{commented(bound)}\n{tuned_latex(bound, tuned.formula)}")
     else:
         emit(hypotheses(bound, schedule))
         _print_terms(tuned.terms, tuned.value)
@@ -213,9 +211,3 @@ def _print_terms(terms: dict[str, float], value: float) -> None:
     width = max(len(name) for name in (*terms, "total"))
     emit("\n".join(f"  {name:<{width}}  {term!r}" for name, term in terms.items()))
     emit(f"  {'total':<{width}}  {value!r}")
-
-
-def _latex_name(name: str) -> str:
-    from theory.symbols import get_quantity
-
-    return get_quantity(name).latex
