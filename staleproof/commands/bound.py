@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from staleproof.arguments import add_json
 from staleproof.bound_output import commented, head, hypotheses, show_comparison, show_expansion, tuned_latex
 from staleproof.bound_values import add_values, refuse_without_values, values_of
+from staleproof.bound_words import in_words, meaning_lines
 from staleproof.errors import EXIT_HOLDS, InputError
 from staleproof.output import emit, emit_json
 
@@ -32,7 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("name", metavar="NAME", nargs="?", help="bound, before all options; --list prints the names")
     add_values(parser)
-    add("--terms", action="store_true", help="print each term with its formula and meaning; needs no values")
+    terms = "print each term with its formula, and what it, the symbols and the assumptions mean; needs no values"
+    add("--terms", action="store_true", help=terms)
     add(
         "--tune",
         metavar="SYMBOL",
@@ -123,6 +125,7 @@ def _evaluate(bound: Bound, values: dict[str, float], schedule: list[str], args:
 
     result: dict[str, Any] = {
         **head(bound),
+        **in_words(bound),
         "values": values,
         "schedule": schedule,
         "chosen": {},
@@ -147,6 +150,7 @@ def _evaluate(bound: Bound, values: dict[str, float], schedule: list[str], args:
         for name, term in bound.terms.items():
             number = f" = {result['terms'][name]!r}" if result["terms"] else ""
             emit(f"  {name}: {TERM_NAMES[name]}\n    {sp.sstr(term)}{number}")
+        emit(meaning_lines(bound))
     else:
         emit(hypotheses(bound, schedule))
         _print_terms(result["terms"], result["value"])

@@ -8,6 +8,7 @@ import pytest
 
 from staleproof.cli import main
 from theory import BOUNDS
+from theory.assumptions import ASSUMPTIONS
 
 VALUES = "L=1 eta=0.01 alpha=0.05 tau=1 sigma=0 rho=1 Delta0=1 K=1000 E0=0".split()
 WITHOUT_STEP = [word for word in VALUES if not word.startswith("eta")]
@@ -128,6 +129,26 @@ def test_fractions(capsys: pytest.CaptureFixture[str]) -> None:
     words = [word.replace("eta=0.01", "eta=1/100").replace("alpha=0.05", "alpha=1/20") for word in VALUES]
     decimals, fractions = (read(capsys, "delayed-lmo", "--set", *given)["value"] for given in (VALUES, words))
     assert decimals == fractions
+
+
+def test_terms_say_what_symbols_and_assumptions_mean(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("star-convex-finite", "delayed-lmo-inexact-median", "rpd-d-split"):
+        bound, text = BOUNDS[name], out(capsys, name, "--terms")
+        symbols, rest = text.split("\nsymbols\n")[1].split("\nassumptions\n")
+        assert [line.split()[0] for line in symbols.splitlines()] == list(bound.symbols)
+        assert all(f"  {assumed} " in rest and ASSUMPTIONS[assumed] in rest for assumed in bound.assumptions)
+        left_out = [line.split()[0] for line in symbols.splitlines() if "may be left out: then " in line]
+        assert left_out == list(bound.optional)
+        assert ("GeometricSum(p, q, K)  sum_{j<K}" in rest) == ("GeometricSum" in text.split("\nsymbols")[0])
+    data = read(capsys, "delayed-lmo", "--terms")
+    assert data["meanings"]["L"] == {
+        "meaning": "smoothness in the norm",
+        "unit": "f/x^2",
+        "domain": "a number >= 0",
+        "estimator": "smoothness",
+        "left_out": None,
+    }
+    assert list(data["assumption_words"]) == data["assumptions"] and data["functions"] == {}
 
 
 def test_terms_lists_and_latex(capsys: pytest.CaptureFixture[str]) -> None:
