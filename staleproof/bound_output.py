@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from staleproof.output import emit, emit_json
 
 if TYPE_CHECKING:
+    import sympy as sp
+
     from theory.bound import Bound
     from theory.comparison import TermComparison
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 def show_expansion(bound: Bound, args: argparse.Namespace) -> None:
     """Orders in K, or M, after tuning."""
     import sympy as sp
+
+    from theory.symbols import QUANTITIES
 
     expansion = bound.expand()
 
@@ -34,8 +38,9 @@ def show_expansion(bound: Bound, args: argparse.Namespace) -> None:
     if args.json:
         emit_json(result)
     elif args.latex:
-        emit(f"{bound.metric} \\lesssim " + " + ".join(order.latex() for order in expansion.total))
-        emit(commented(bound))
+        tuned = [f"& {QUANTITIES[name].latex}^* \\sim {order.latex()}" for name, order in expansion.at.items()]
+        total = aligned(tuned, bound.metric, r"\lesssim", [order.latex() for order in expansion.total])
+        emit(f"{commented(bound)}\n{total}")
     else:
         tuned = f"{' and '.join(expansion.at)} tuned" if expansion.at else "nothing to tune"
         emit(f"{bound.title}, {tuned}, {expansion.horizon} to infinity")
@@ -142,5 +147,23 @@ def hypotheses(bound: Bound, schedule: Sequence[str] = ()) -> str:
 
 
 def commented(bound: Bound) -> str:
-    """`hypotheses` as comments of LaTeX, after a formula that is no statement of its own."""
-    return "\n".join(f"% {line}" for line in hypotheses(bound).splitlines())
+    """`hypotheses` as comments of LaTeX, before a formula that is no statement of its own."""
+    return "\n".join(f"% {line}" for line in ["needs amsmath, amssymb", *hypotheses(bound).splitlines()])
+
+
+def tuned_latex(bound: Bound, formula: dict[str, sp.Expr]) -> str:
+    """The best choices and the value there, a display of LaTeX."""
+    from theory.evaluation import latex_of
+    from theory.symbols import QUANTITIES
+
+    *places, (_, value) = formula.items()
+    best = [f"& {QUANTITIES[name].latex}^* = {latex_of(choice)}" for name, choice in places]
+    return aligned(best, bound.metric, r"\le", [latex_of(term) for term in value.as_ordered_terms()])
+
+
+def aligned(before: list[str], left: str, relation: str, terms: list[str]) -> str:
+    """A display of LaTeX with a line each for `before`, the left side, and every term of the right side."""
+    signs = [rf"& \quad {relation}{{}}", *[r"& \quad {}+"] * (len(terms) - 1)]
+    bracketed = [rf"\left({term}\right)" if term.startswith("-") else term for term in terms]
+    lines = [*before, f"& {left}", *(f"{sign} {term}" for sign, term in zip(signs, bracketed, strict=True))]
+    return "\n".join([r"\begin{align*}", " \\\\\n".join(lines), r"\end{align*}"])

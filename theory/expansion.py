@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import sympy as sp
 
 from theory.errors import InputError
-from theory.evaluation import latex_of
+from theory.readable import coefficient_latex
 from theory.series import NoSeries, Series, added, multiplied, power, scaled, series_of, shortened
 from theory.symbols import QUANTITIES
 from theory.tuning import DELAYS, STEPS
@@ -47,10 +47,7 @@ class Order:
 
     def latex(self) -> str:
         """coefficient K^{power}."""
-        text = latex_of(self.coefficient)
-        if self.coefficient.is_Add:
-            text = rf"\left({text}\right)"
-        return rf"{text} \, {self.horizon}^{{{sp.sstr(self.power)}}}"
+        return rf"{coefficient_latex(self.coefficient)} \, {self.horizon}^{{{sp.sstr(self.power)}}}"
 
 
 class Sums:

@@ -92,6 +92,11 @@ def assumption_latex(name: str) -> str:
     return filled(ASSUMPTIONS_LATEX[name])
 
 
+def quantities_of(name: str) -> tuple[str, ...]:
+    """Names of the quantities that the mathematics of an assumption speaks of."""
+    return tuple(dict.fromkeys(_QUANTITY.findall(ASSUMPTIONS_LATEX[name])))
+
+
 def meaning_latex(name: str) -> str | None:
     """What a quantity is, in LaTeX, where its meaning holds a formula; None where plain words say it."""
     return filled(MEANINGS_LATEX[name]) if name in MEANINGS_LATEX else None

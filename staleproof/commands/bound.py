@@ -6,8 +6,9 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from staleproof.arguments import add_json
-from staleproof.bound_output import commented, head, hypotheses, show_comparison, show_expansion
+from staleproof.bound_output import commented, head, hypotheses, show_comparison, show_expansion, tuned_latex
 from staleproof.bound_values import add_values, refuse_without_values, values_of
+from staleproof.bound_words import in_words, meaning_lines
 from staleproof.errors import EXIT_HOLDS, InputError
 from staleproof.output import emit, emit_json
 
@@ -32,7 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("name", metavar="NAME", nargs="?", help="bound, before all options; --list prints the names")
     add_values(parser)
-    add("--terms", action="store_true", help="print each term with its formula and meaning; needs no values")
+    terms = "print each term with its formula, and what it, the symbols and the assumptions mean; needs no values"
+    add("--terms", action="store_true", help=terms)
     add(
         "--tune",
         metavar="SYMBOL",
@@ -123,6 +125,7 @@ def _evaluate(bound: Bound, values: dict[str, float], schedule: list[str], args:
 
     result: dict[str, Any] = {
         **head(bound),
+        **in_words(bound),
         "values": values,
         "schedule": schedule,
         "chosen": {},
@@ -139,14 +142,15 @@ def _evaluate(bound: Bound, values: dict[str, float], schedule: list[str], args:
     if args.json:
         emit_json(result)
     elif args.latex:
-        from staleproof.statements import assumptions, statement
+        from staleproof.statements import NEEDS_ONE, statement
 
-        emit(f"{statement(bound)}\n{assumptions([bound])}")
+        emit(f"{NEEDS_ONE}\n{statement(bound)}")
     elif args.terms:
         emit(hypotheses(bound, schedule))
         for name, term in bound.terms.items():
             number = f" = {result['terms'][name]!r}" if result["terms"] else ""
             emit(f"  {name}: {TERM_NAMES[name]}\n    {sp.sstr(term)}{number}")
+        emit(meaning_lines(bound))
     else:
         emit(hypotheses(bound, schedule))
         _print_terms(result["terms"], result["value"])
@@ -181,9 +185,7 @@ def _tune(
     elif args.latex:
         if not tuned.formula:
             raise InputError(f"latex: {bound.name} tuned over {', '.join(names)} has no closed form here")
-        *places, value = [(name, latex_of(expression)) for name, expression in tuned.formula.items()]
-        emit("\n".join(f"{name}^* = {text}" for name, text in [(_latex_name(n), t) for n, t in places]))
-        emit(f"{bound.metric} \\le {value[1]}\n{commented(bound)}")
+        emit(f"{commented(bound)}\n{tuned_latex(bound, tuned.formula)}")
     else:
         emit(hypotheses(bound, schedule))
         _print_terms(tuned.terms, tuned.value)
@@ -213,9 +215,3 @@ def _print_terms(terms: dict[str, float], value: float) -> None:
     width = max(len(name) for name in (*terms, "total"))
     emit("\n".join(f"  {name:<{width}}  {term!r}" for name, term in terms.items()))
     emit(f"  {'total':<{width}}  {value!r}")
-
-
-def _latex_name(name: str) -> str:
-    from theory.symbols import get_quantity
-
-    return get_quantity(name).latex

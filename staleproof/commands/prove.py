@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from staleproof.arguments import add_json
+from staleproof.bound_words import words_of
 from staleproof.errors import EXIT_CLAIM_FAILED, EXIT_HOLDS
 from staleproof.output import count, emit, emit_json, note
 
@@ -51,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
         emit("\n".join([*map(certificate_line, checked), certificates.line(checked)]))
     else:
         shown = list(results.values()) if args.name is None else [results[args.name]]
-        emit("\n\n".join(proof_text(result, args.steps) for result in shown))
+        emit("\n\n".join(proof_text(result, args.steps, words=args.name is not None) for result in shown))
         steps = len({id(step) for result in results.values() for step in result.steps})
         words = "all proved" if proved else "NOT all proved"
         if checked:
@@ -110,8 +111,8 @@ def certificate_line(result: Checked) -> str:
     return f"{result.name}: {sides}, {'proved' if result.proved else 'NOT PROVED: ' + str(result.reason)}"
 
 
-def proof_text(result: ProofResult, steps: bool) -> str:
-    """One proof: verdict, ledger, and its steps where asked for."""
+def proof_text(result: ProofResult, steps: bool, words: bool = False) -> str:
+    """One proof: verdict, ledger, what its assumptions say and its steps where asked for."""
     lines = [f"{result.name}: {result.title}", f"  {'proved' if result.proved else 'NOT PROVED: ' + result.reason}"]
     lines[-1] += f", {count(len(result.steps), 'step')}"
     if result.rests_on:
@@ -123,6 +124,9 @@ def proof_text(result: ProofResult, steps: bool) -> str:
         width = max(map(len, uses), default=0)
         lines.append(f"  {title}")
         lines += [f"    {name:<{width}}  {places[0]}{_more(places)}" for name, places in uses.items()]
+    if words:
+        said = words_of(book.assumptions)
+        lines += ["  in words", *(f"    {name}: {sentence}" for name, sentence in said.items())]
     if steps:
         lines.append("  steps")
         for step in result.steps:

@@ -8,6 +8,7 @@ import pytest
 
 from staleproof.cli import main
 from theory import BOUNDS
+from theory.assumptions import ASSUMPTIONS
 
 VALUES = "L=1 eta=0.01 alpha=0.05 tau=1 sigma=0 rho=1 Delta0=1 K=1000 E0=0".split()
 WITHOUT_STEP = [word for word in VALUES if not word.startswith("eta")]
@@ -46,7 +47,9 @@ def test_tune(capsys: pytest.CaptureFixture[str]) -> None:
     text = out(capsys, "delayed-lmo", "--tune", "--set", *WITHOUT_STEP)
     assert text.count("relative price") == 1 and "of the delay: 0.0256" in text and "closed form" in text
     latex = out(capsys, "delayed-lmo", "--tune", "--latex", "--set", *WITHOUT_STEP)
-    assert latex.startswith(r"\eta^* = ") and r"\le" in latex
+    display = latex.split("\\begin{align*}\n")[1]
+    assert display.startswith(r"& \eta^* = ") and r"\le{}" in display and display.endswith("\\end{align*}\n")
+    assert all(line.startswith("%") for line in latex.split("\\begin{align*}")[0].splitlines())
     words = "S=16 M=100 L=1 sigma=0.1 Delta0=1".split()
     assert "limited by" in out(capsys, "pipedream-exact", "--tune", "--set", *words)  # tunes gamma by itself
 
@@ -56,7 +59,9 @@ def test_expand(capsys: pytest.CaptureFixture[str]) -> None:
     powers = {name: order["power"] for name, order in result["terms"].items()}
     assert (powers["noise"], powers["start"], powers["delay"]) == ("-1/4", "-1/2", "-3/4")
     assert "K^(-3/4)" in out(capsys, "delayed-lmo", "--expand")
-    assert r"\lesssim" in out(capsys, "delayed-lmo", "--expand", "--latex")
+    latex = out(capsys, "delayed-lmo", "--expand", "--latex")
+    assert r"\lesssim{} 4 \left(\Delta_0 L\right)^{1/4} \left(\rho \sigma\right)^{1/2} \, K^{-1/4} \\" in latex
+    assert r"\left(4 \tau - 1\right)}{2 " in latex and latex.endswith("\\end{align*}\n")
     assert "gamma tuned, M to infinity\n  gamma    M^(-1/2)" in out(capsys, "pipedream-exact", "--expand")
     assert r"\, M^{-1/2}" in out(capsys, "pipedream-exact", "--expand", "--latex")
     assert "nothing to tune, K to infinity" in out(capsys, "delayed-lmo-tuned-both", "--expand")
@@ -126,6 +131,26 @@ def test_fractions(capsys: pytest.CaptureFixture[str]) -> None:
     assert decimals == fractions
 
 
+def test_terms_say_what_symbols_and_assumptions_mean(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("star-convex-finite", "delayed-lmo-inexact-median", "rpd-d-split"):
+        bound, text = BOUNDS[name], out(capsys, name, "--terms")
+        symbols, rest = text.split("\nsymbols\n")[1].split("\nassumptions\n")
+        assert [line.split()[0] for line in symbols.splitlines()] == list(bound.symbols)
+        assert all(f"  {assumed} " in rest and ASSUMPTIONS[assumed] in rest for assumed in bound.assumptions)
+        left_out = [line.split()[0] for line in symbols.splitlines() if "may be left out: then " in line]
+        assert left_out == list(bound.optional)
+        assert ("GeometricSum(p, q, K)  sum_{j<K}" in rest) == ("GeometricSum" in text.split("\nsymbols")[0])
+    data = read(capsys, "delayed-lmo", "--terms")
+    assert data["meanings"]["L"] == {
+        "meaning": "smoothness in the norm",
+        "unit": "f/x^2",
+        "domain": "a number >= 0",
+        "estimator": "smoothness",
+        "left_out": None,
+    }
+    assert list(data["assumption_words"]) == data["assumptions"] and data["functions"] == {}
+
+
 def test_terms_lists_and_latex(capsys: pytest.CaptureFixture[str]) -> None:
     text = out(capsys, "delayed-lmo", "--terms")
     assert "delay: age of a gradient when it arrives\n    2*L*eta*tau\n" in text
@@ -134,7 +159,7 @@ def test_terms_lists_and_latex(capsys: pytest.CaptureFixture[str]) -> None:
     table = out(capsys, "--list", "--latex")
     assert table.count(r"\texttt{") == len(BOUNDS) and "longtable" in table
     everything = out(capsys, "--latex")
-    assert everything.count(r"\paragraph{") == len(BOUNDS) and everything.count(r"\begin{align*}") == len(BOUNDS)
+    assert everything.count(r"\paragraph{") == len(BOUNDS) and everything.count(r"\label{bound:") == len(BOUNDS)
 
 
 @pytest.mark.parametrize(

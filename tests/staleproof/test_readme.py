@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import re
 import shlex
 from pathlib import Path
@@ -13,8 +14,13 @@ import pytest
 from staleproof import __version__
 from staleproof.cli import main
 from staleproof.commands import bound, prove
+from staleproof.sections import SECTIONS
+from theory import BOUNDS
+from theory.bound import Bound
+from theory.proofs import PROOFS
 
 ROOT = Path(__file__).resolve().parents[2]
+FAMILIES = ("delayed-", "star-", "rpd-", "pipedream-exact", "error-feedback", "local-sgd")
 PAPERS = ("2606.30634", "2606.03498", "2605.29664", "2606.07881")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```\n\$ staleproof (.*?)\n(.*?)```", README, flags=re.DOTALL)
@@ -41,6 +47,22 @@ def test_every_option_of_the_theory_stands_in_a_table(command: ModuleType) -> No
 
 def test_readme_shows_commands() -> None:
     assert len(QUICK) >= 2
+
+
+def test_bounds_that_are_named_exist() -> None:
+    table = README.split("| your method |")[1].split("\n\n")[0]
+    patterns = [name for name in re.findall(r"`([a-z-]+\*?)`", table) if name.startswith(FAMILIES)]
+    assert len(patterns) >= 12
+    assert all(fnmatch.filter(BOUNDS, pattern) for pattern in patterns), patterns
+    without = [name for name in BOUNDS if name not in PROOFS]
+    assert f"{len(BOUNDS) - len(without)} of the {len(BOUNDS)} bounds have a proof" in README
+    assert without == ["kovalev", "star-convex-reported", "local-sgd"] and "`kovalev`, `star-convex-reported`" in README
+    assert all(hasattr(Bound, name) and f"`{name}(" in README for name in ("derivative", "derivative_at", "admissible"))
+
+
+def test_sections_stand_in_a_table() -> None:
+    table = README.split("| section of `verify` |")[1].split("\n\n")[0]
+    assert tuple(re.findall(r"^\| `(\w+)` \|", table, flags=re.MULTILINE)) == SECTIONS
 
 
 def test_exactly_two_set_up_commands() -> None:

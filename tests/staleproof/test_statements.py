@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from staleproof.cli import main
 from staleproof.statements import assumptions, everything, statement, symbols, table
 from theory import BOUNDS, QUANTITIES, InputError
 from theory.assumptions import ASSUMPTIONS
@@ -81,14 +82,31 @@ def test_table_of_all_bounds() -> None:
 
 def test_repeated_minima_get_a_letter() -> None:
     text = statement(BOUNDS["delayed-lmo-finite"])
-    assert r"Here $n = \min\left(K, \tau\right)$." in text and text.count(r"\min") == 1
+    assert r"Here $n = \min\left(K, \tau\right)$ and $A_{1}" in text and text.count(r"\min") == 1
     two = statement(BOUNDS["delayed-gd-two-sided"])
     assert all(rf"n_{{{i}}} = " in two for i in (1, 2, 3)) and "Here" not in statement(BOUNDS["delayed-lmo"])
 
 
-def widths(folder: Path, body: str) -> list[float]:
+@pytest.mark.parametrize("name", ["error-feedback", "delayed-lmo-finite", "delayed-gd-two-sided"])
+def test_a_statement_stands_by_itself(name: str) -> None:
+    bound, text = BOUNDS[name], statement(BOUNDS[name])
+    assert text.count(rf"\label{{bound:{name}}}") == 1 and all(assumption_latex(a) in text for a in bound.assumptions)
+    listed = text.split("Symbols: ")[1]
+    assert all(f"${QUANTITIES[symbol].latex}$: " in listed for symbol in bound.symbols)
+    assert ("$c$: " in listed) == (name == "error-feedback"), "a symbol of an assumption alone"
+    short = statement(bound, listed=True)
+    assert "Symbols" not in short and r"\item" not in short and f"Assume {', '.join(bound.assumptions)}." in short
+
+
+def test_letters_stand_for_what_they_replace() -> None:
+    text = statement(BOUNDS["delayed-gd-finite"])
+    assert r"$A = \frac{n \left(n - 1\right) \left(2 n - 1\right)}{6} + \tau^{2} \left(K - n - 1\right)$" in text
+    assert r"- A L^{2} \gamma^{2}" in text and "$A" not in statement(BOUNDS["delayed-gd"])
+
+
+def widths(folder: Path, body: str, preamble: str = PREAMBLE) -> list[float]:
     """By how many points the lines of a document pass its width."""
-    (folder / "a.tex").write_text(f"{PREAMBLE}\n{body}\n\\end{{document}}\n", encoding="utf-8")
+    (folder / "a.tex").write_text(f"{preamble}\n{body}\n\\end{{document}}\n", encoding="utf-8")
     done = subprocess.run(
         ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "a.tex"],
         cwd=folder,
@@ -112,3 +130,17 @@ def test_everything_compiles_and_fits_the_page(tmp_path: Path) -> None:
     assert max(widths(tmp_path, steps), default=0) < 20  # Lemma C on one line
     assert widths(tmp_path, "\n\n".join((table(ALL), assumptions(ALL), symbols(ALL)))) == []
     assert widths(tmp_path, "\n\n".join((table(ALL), r"\noindent\rule{400pt}{1pt}")))[0] > 50  # it would show
+
+
+@pytest.mark.tex
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+def test_two_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    two = PREAMBLE.replace("{article}", "[twocolumn]{article}")
+    tune = "delayed-lmo --tune --latex --set L=1 alpha=0.05 tau=1 sigma=0 rho=1 Delta0=1 K=1000 E0=0"
+    for words in (tune, "rpd-b --expand --latex"):
+        assert main(["bound", *words.split()]) == 0
+    long = [BOUNDS[f"delayed-{name}"] for name in ("lmo-finite", "lmo-median", "gd-finite", "gd-two-sided")]
+    body = "\n\n".join([*map(statement, long), capsys.readouterr().out])
+    assert max(widths(tmp_path, body, two), default=0) < 2
+    pages = f"\\onecolumn\n{everything(long[:1])}\n\\twocolumn"
+    assert widths(tmp_path, f"Text.\n{pages}\nText.", two) == []

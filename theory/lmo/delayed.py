@@ -2,7 +2,8 @@
 
 Statement: (1/K) sum_{k<K} E dn(grad f(x_k)) <= Delta0/(eta K) + L eta/2
            + 2 [ L eta (1-a)/a + L eta tau + rho sigma sqrt(a/(2-a)) + E0 (1-a)/(a K) ].
-The delay adds exactly 2 L eta tau to this bound (not: to the measured average).
+The delay adds exactly 2 L eta tau to this bound (not: to the measured average). `delayed-lmo-iterate` bounds the same
+average with half of that.
 
 Proof: `average` (Lemma A summed) and Lemma C in expectation; sum_{k<K} (1-a)^{k+1} <= (1-a)/a.
 Checked by tests/theory/test_bounds.py and tests/theory/test_theorems_on_runs.py.
