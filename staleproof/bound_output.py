@@ -42,8 +42,8 @@ def show_expansion(bound: Bound, args: argparse.Namespace) -> None:
         total = aligned(tuned, bound.metric, r"\lesssim", [order.latex() for order in expansion.total])
         emit(f"{commented(bound)}\n{total}")
     else:
-        tuned = f"{' and '.join(expansion.at)} tuned" if expansion.at else "nothing to tune"
-        emit(f"{bound.title}, {tuned}, {expansion.horizon} to infinity")
+        at = f"{' and '.join(expansion.at)} tuned" if expansion.at else "nothing to tune"
+        emit(f"{bound.title}, {at}, {expansion.horizon} to infinity")
         rows = [*expansion.at.items(), *expansion.terms.items(), ("total", expansion.total[0])]
         rows += [("delay / total", expansion.delay_relative)]
         shown = [(name, order) for name, order in rows if order is not None]
