@@ -148,17 +148,17 @@ def _draw_strip(axes: Axes, events: list[Event], devices: int, begin: float, spa
             if hatch:
                 patches.set_hatch(hatch)
             axes.add_collection(patches)
-    axes.plot(
-        [x for x, _ in steps],
-        [y for _, y in steps],
-        marker="^",
-        markersize=4,
-        color=BLACK,
-        zorder=5,
-        clip_on=False,
-        markeredgewidth=0,
-        linestyle="none",
-    )
+    if steps:  # the layout takes an empty line that is not clipped for a marker at the figure's corner
+        axes.plot(
+            *zip(*steps, strict=True),
+            marker="^",
+            markersize=4,
+            color=BLACK,
+            zorder=5,
+            clip_on=False,
+            markeredgewidth=0,
+            linestyle="none",
+        )
     axes.set_xlim(begin, begin + span)
     axes.set_ylim(-0.62, devices - 0.4)
     axes.set_yticks(range(devices), [str(devices - 1 - row) for row in range(devices)])

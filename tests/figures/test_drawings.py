@@ -153,6 +153,17 @@ def test_log_errorbar_cuts_only_what_reaches_zero() -> None:
     assert style.log_errorbar(axes, np.arange(2.0), np.zeros(2), np.ones(2)) == (2, 0)
 
 
+def test_a_strip_without_a_step_leaves_room_for_the_others(tmp_path: Path) -> None:
+    """A run that stood still for long: one pass fills the strips after the first, and no step ends there."""
+    events = slots("pipedream-2bw", 2, 2, 3)
+    late = max(events, key=lambda event: event["end"])
+    late["end"] += 500
+    drawing = timeline.draw_one({"name": "x", "stages": 2, "events": events}, "late")
+    assert drawing is not None and len(drawing.figure.axes) == 3
+    style.save(drawing, tmp_path)  # a layout that cannot be had is a warning, and warnings are errors here
+    assert all(axes.get_position().height > 0.1 for axes in drawing.figure.axes)
+
+
 def test_timeline_colours_by_version_and_numbers_microbatches() -> None:
     events = slots("pipedream-2bw", 8, 8, 3)
     section = {"timelines": [{"name": "pipedream-2bw", "stages": 8, "microbatches": 8, "events": events}]}
