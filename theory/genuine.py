@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import sympy as sp
@@ -18,7 +19,9 @@ from sympy.core.relational import Relational
 from theory.axioms import NOT_UNDER, PLACE_OF, PLACES, UNDER, Fact, axiom, condition, definition
 from theory.bound import Bound
 from theory.errors import InputError
+from theory.methods import check_method_of
 from theory.metrics import METRIC_UNDER, METRICS, TUNED
+from theory.relation import Relation
 from theory.replica_rules import OverReplicas, Totalled
 from theory.rules import Direct, Expected, InnerWith, Instance, Integrated, NormOf, ProofError, Rewritten, SquareOf
 from theory.rules_over_steps import Averaged, Everywhere, Induction
@@ -63,6 +66,8 @@ def check_left(proof: Proof) -> None:
 
 def check_fact(proof: Proof, fact: Fact) -> None:
     """Refuse (ProofError) a fact that no register makes, or of another place, or of another theorem."""
+    if type(fact) is not Fact or type(fact.relation) is not Relation:
+        raise ProofError(f"proof of {proof.name}: fact {fact.key!r} is of a type of its own, {type(fact).__name__}")
     made: Fact | None
     try:
         if fact.kind == "axiom":
@@ -77,7 +82,7 @@ def check_fact(proof: Proof, fact: Fact) -> None:
         raise ProofError(f"proof of {proof.name}: fact {fact.key!r} cannot be made: {error}") from None
     if made is None:
         raise ProofError(f"proof of {proof.name}: {fact.key} is no condition of the theorem")
-    if made != fact:
+    if made != fact or made.relation != fact.relation:
         says = f"which is {made.relation}"
         raise ProofError(f"proof of {proof.name}: fact {fact.key!r} is not what its name says, {says}")
     if proof.place not in PLACES[fact.place]:
@@ -85,6 +90,7 @@ def check_fact(proof: Proof, fact: Fact) -> None:
     needed = UNDER.get(fact.key)
     if needed is not None and needed not in proof.theorem.assumptions:
         raise ProofError(f"proof of {proof.name}: {fact.key} holds only where {needed} is assumed")
+    check_method_of(proof, fact)
     _check_holds(proof, fact)
     if fact.source == "tuned_step" and fact.arguments != (TUNED.get(getattr(proof.theorem, "metric", "")),):
         raise ProofError(f"proof of {proof.name}: {fact.key} is not the best step of its metric")
@@ -122,6 +128,10 @@ def check_rule(proof: Proof, step: Step) -> None:
     rule, where = step.rule, f"proof of {proof.name}, step {step.name}"
     if type(rule) not in RULES:
         raise ProofError(f"{where}: {type(rule).__name__} is no rule")
+    tables = [value for value in vars(rule).values() if isinstance(value, Mapping)]
+    odd = [type(table).__name__ for table in (*tables, *step.cases) if type(table) not in (dict, MappingProxyType)]
+    if odd:
+        raise ProofError(f"{where}: a table of type {odd[0]} may change; give a dict")
     own = next(f.default for f in fields(rule) if f.name == "axioms")
     if isinstance(rule, (Averaged, Induction, Integrated, Summed, OverReplicas, Unfolded)):
         rule.check_names()
