@@ -23,6 +23,7 @@ from theory.bound import Bound
 from theory.genuine import check_cases, check_cited, check_fact, check_left, check_rule, place_of
 from theory.inequality import Inequality
 from theory.methods import check_method, check_optional
+from theory.plain import check_types
 from theory.relation import Relation, eq, ge, le, mutants, statement, with_terms
 from theory.rules import Direct, Expected, InnerWith, Instance, Integrated, NormOf, ProofError, Rewritten, SquareOf
 from theory.rules_over_steps import Averaged, Everywhere, Induction
@@ -133,9 +134,9 @@ class Proof:
     _facts: dict[str, Fact] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        check_types(self)
         if not self.steps:
             raise ProofError(f"proof of {self.name}: has no steps")
-        check_types(self)
         check_left(self)
         check_method(self)
         check_optional(self)
@@ -224,16 +225,6 @@ class Proof:
     def rests_on(self) -> tuple[Proof, ...]:
         """The proofs whose theorems its steps use, in order."""
         return tuple(dict.fromkeys(p for step in self.steps for p in step.premises if isinstance(p, Proof)))
-
-
-def check_types(proof: Proof) -> None:
-    """Refuse (ProofError) what has methods of its own: a subclass says of itself what it likes."""
-    parts: list[object] = [proof, *proof.steps, *(step.conclusion for step in proof.steps), proof.theorem]
-    parts += [premise for step in proof.steps for premise in step.premises]
-    known = (Proof, Step, Relation, Bound, Inequality, Fact, str)
-    odd = [type(part).__name__ for part in parts if type(part) not in known]
-    if odd:
-        raise ProofError(f"proof of {proof.theorem.name}: {odd[0]} is no type that a proof is made of")
 
 
 def _is_theorem(last: Relation, proof: Proof) -> None:

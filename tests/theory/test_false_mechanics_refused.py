@@ -230,6 +230,10 @@ class Unlike(dict):
     """A table that may say something else when it is read again."""
 
 
+class Twofold(str):
+    """A name that may be another one when it is read again."""
+
+
 FALSE = claim(symbols("grad_norm")[0], "lmo", one=sp.Integer(1))
 TRUE = claim(symbols("direction_norm")[0], "lmo", one=sp.Integer(1))
 
@@ -262,14 +266,21 @@ def changing_table() -> Proof:
     return Proof(TRUE, (Step("s", (axiom("lmo_norm"),), statement(TRUE), rule),))
 
 
+def changing_name() -> Proof:
+    theorem = claim(symbols("inner_error")[0], "duality", one=symbols("error_norm direction_norm")[0])
+    fact = axiom("duality", Twofold("error"), "direction")
+    return Proof(theorem, (Step("s", (fact,), statement(theorem)),))
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
         (agreeable_fact, "Agreeable is no type that a proof is made of"),
-        (agreeable_relation, "is of a type of its own"),
+        (agreeable_relation, "AnyRelation is no type"),
         (subclass_of_proof, "OtherFact is no type that a proof is made of"),
         (changed_afterwards, "is not what its name says"),
-        (changing_table, "a table of type Unlike may change"),
+        (changing_table, "Unlike is no type"),
+        (changing_name, "Twofold is no type"),
     ],
 )
 def test_values_are_what_they_seem(make: Callable[[], Proof], words: str):

@@ -339,7 +339,7 @@ def test_a_rule_is_one_of_the_list_and_rests_on_its_axioms():
         def apply(self, relation: Relation) -> Relation:
             return le(grad, E0)
 
-    with pytest.raises(ProofError, match="Luck is no rule"):
+    with pytest.raises(ProofError, match="Luck is no type that a proof is made of"):
         with_step(delay.PROOF, "lemma", rule=Luck())
     with pytest.raises(ProofError, match="its rule rests on"):
         with_step(delay.PROOF, "one step more", rule=NormOf(axioms=()))

@@ -13,7 +13,8 @@ from theory.checkers.outcome import Values, no_conclusion, verdict
 from theory.checkers.solver import HINTS, counterexample, load, proves, rewrites
 from theory.errors import InputError
 from theory.ledger import Ledger, closure, ledger
-from theory.proof import Proof, Step, check_types
+from theory.plain import check_types
+from theory.proof import Proof, Step
 from theory.relation import Relation
 from theory.rules import ProofError, Rewritten
 from theory.rules_over_steps import Everywhere, Induction
