@@ -8,7 +8,8 @@ assume, in `MATHEMATICS` there.
 
 A fact has a scope: it holds at "every" step, at the "first" one only (k = 0; "first at y": k = 1, where the virtual
 iterate of error feedback begins), or at all "later" ones, those that have a step before them. Facts of the first and of
-later steps never meet in one step of a proof; an induction joins them.
+later steps never meet in one step of a proof; an induction joins them. What j counts (the steps of a walk, the updates
+of a window, the samples of a replica) has its own first and later ones: they say nothing about k.
 
 It has a place, too: "x" or "y" where it is about the iterate or about the virtual iterate of error feedback alone;
 "x decayed" where it is about the iterate of a method with weight decay, "undecayed" where it is about none.
@@ -18,7 +19,7 @@ A folder of theorems adds schemas with `@schema("axiom name")` and definitions w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from sympy.core.relational import Relational
@@ -27,7 +28,9 @@ from theory.assumptions import ASSUMPTIONS, MATHEMATICS
 from theory.errors import InputError
 from theory.relation import Relation
 
-SCOPES = ("every", "first", "first at y", "later")
+#: What j counts -> its scopes; `theory.proof` joins them by an induction over j alone.
+COUNTED_BY_J = ("walk's ", "window's ", "samples' ")
+SCOPES = ("every", "first", "first at y", "later", *(of + at for of in COUNTED_BY_J for at in ("first", "later")))
 #: Place of a fact -> places of the proofs that may use it (`theory.genuine.place_of`).
 PLACES: dict[str, tuple[str, ...]] = {
     "": ("x", "y", "x decayed"),
@@ -87,6 +90,12 @@ def define(name: str, words: str, relation: Relation, scope: str = "every", plac
         raise InputError(f"definition {name}: exists already with another meaning")
 
 
+def counted(scopes: Iterable[str]) -> str:
+    """What j counts in the first of these scopes that is one of its own, else "walk's "."""
+    found = (of for scope in sorted(scopes) for of in COUNTED_BY_J if scope.startswith(of))
+    return next(found, COUNTED_BY_J[0])
+
+
 def _check_scope(scope: str, place: str) -> None:
     if scope not in SCOPES:
         raise InputError(f"scope: {scope!r} is not one of {', '.join(SCOPES)}")
@@ -100,7 +109,8 @@ class Fact:
     "step" and "theorem" (proved before), which a proof makes of its steps and of the proofs it cites.
 
     key: unique name within a proof; axiom: name of the axiom, for kind "axiom"; words: what it says; scope: one of
-    SCOPES; place: one of PLACES; source, arguments: what it is made of, a schema and its arguments, or a definition.
+    SCOPES; place: one of PLACES; source, arguments: what it is made of, a schema and its arguments, or a definition;
+    start: what E0 is in it (`theory.starts`).
     Made by `axiom`, `definition` and `condition`; any other is refused by the proof that cites it.
     """
 
@@ -113,6 +123,7 @@ class Fact:
     place: str = ""
     source: str = ""
     arguments: tuple[object, ...] = ()
+    start: str = ""
 
 
 def needs(fact: Fact) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from sympy.core.relational import Relational
 from theory.axioms import NOT_UNDER, PLACE_OF, PLACES, Fact, axiom, condition, definition, needs
 from theory.bound import Bound
 from theory.errors import InputError
+from theory.methods import check_method_of
 from theory.metrics import COUNTS, METRIC_UNDER, METRICS, TUNED, count_of
 from theory.replica_rules import OverReplicas, Totalled
 from theory.rules import Direct, Expected, InnerWith, Instance, Integrated, NormOf, ProofError, Rewritten, SquareOf
@@ -82,7 +83,7 @@ def check_fact(proof: Proof, fact: Fact) -> None:
         raise ProofError(f"proof of {proof.name}: fact {fact.key!r} cannot be made: {error}") from None
     if made is None:
         raise ProofError(f"proof of {proof.name}: {fact.key} is no condition of the theorem")
-    if made != fact:
+    if made != fact or made.relation != fact.relation:
         says = f"which is {made.relation}"
         raise ProofError(f"proof of {proof.name}: fact {fact.key!r} is not what its name says, {says}")
     if proof.place not in PLACES[fact.place]:
@@ -90,6 +91,7 @@ def check_fact(proof: Proof, fact: Fact) -> None:
     missing = [name for name in needs(fact) if name not in proof.theorem.assumptions]
     if missing:
         raise ProofError(f"proof of {proof.name}: {fact.key} holds only where {missing[0]} is assumed")
+    check_method_of(proof, fact)
     _check_holds(proof, fact)
     if fact.source == "tuned_step" and fact.arguments != (TUNED.get(getattr(proof.theorem, "metric", "")),):
         raise ProofError(f"proof of {proof.name}: {fact.key} is not the best step of its metric")

@@ -18,10 +18,12 @@ from dataclasses import dataclass, field
 
 import sympy as sp
 
-from theory.axioms import Fact, axiom, definition
+from theory.axioms import Fact, axiom, counted, definition
 from theory.bound import Bound
 from theory.genuine import check_cases, check_cited, check_fact, check_left, check_rule, place_of
 from theory.inequality import Inequality
+from theory.methods import check_method, check_optional
+from theory.plain import check_types
 from theory.relation import Relation, eq, ge, le, mutants, statement, with_terms
 from theory.rules import Direct, Expected, InnerWith, Instance, Integrated, NormOf, ProofError, Rewritten, SquareOf
 from theory.rules_over_steps import Averaged, Everywhere, Induction
@@ -36,6 +38,7 @@ from theory.splits import (
     split_run,
     split_sum,
 )
+from theory.starts import ON_THE_PATH, start_of
 from theory.symbols import symbols
 from theory.vectors import INSTANCES, vectors
 
@@ -131,9 +134,12 @@ class Proof:
     _facts: dict[str, Fact] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        check_types(self)
         if not self.steps:
             raise ProofError(f"proof of {self.name}: has no steps")
         check_left(self)
+        check_method(self)
+        check_optional(self)
         for step in self.steps:
             for premise in step.premises:
                 if isinstance(premise, Fact):
@@ -151,9 +157,12 @@ class Proof:
             check_rule(self, step)
             scope = self._scope(step)
             check_cases(self, step, scope)
-            self._facts[step.name] = Fact(step.name, "step", step.conclusion, "", step.words, scope)
+            start = start_of(f"proof of {self.name}, step {step.name}", step, self.facts(step))
+            self._facts[step.name] = Fact(step.name, "step", step.conclusion, "", step.words, scope, start=start)
         if scope != "every":
             raise ProofError(f"proof of {self.name}: its end holds at {scope} steps only")
+        if start == ON_THE_PATH and isinstance(self.theorem, Bound):
+            raise ProofError(f"proof of {self.name}: in its end E0 is the norm {start}, in the bound its expectation")
         _is_theorem(self.steps[-1].conclusion, self)
 
     def __hash__(self) -> int:
@@ -183,16 +192,18 @@ class Proof:
         if isinstance(premise, Fact):
             return premise
         if isinstance(premise, Proof):
-            return Fact(f"theorem {premise.name}", "theorem", premise.conclusion, "", premise.theorem.title)
+            start, title = premise.fact(premise.steps[-1].name).start, premise.theorem.title
+            return Fact(f"theorem {premise.name}", "theorem", premise.conclusion, "", title, start=start)
         return self._facts[premise]
 
     def _scope(self, step: Step) -> str:
         """At which steps a conclusion holds."""
         scopes = {fact.scope for fact in self.facts(step)} - {"every"}
         if isinstance(step.rule, Induction):
-            first = "first at y" if step.rule.first else "first"
+            of = counted(scopes) if step.rule.index == "j" else ""
+            first, later = of + ("first at y" if step.rule.first else "first"), f"{of}later"
             for fact in self.facts(step):
-                if fact.scope not in ("every", first if fact.key in step.rule.base else "later"):
+                if fact.scope not in ("every", first if fact.key in step.rule.base else later):
                     raise ProofError(f"proof of {self.name}, step {step.name}: {fact.key} holds at {fact.scope} steps")
             return "every"
         if isinstance(step.rule, Everywhere):

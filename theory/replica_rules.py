@@ -11,7 +11,7 @@ from theory.pairs import ENDS, REPLICAS, TOTALS, listed, unlisted
 from theory.relation import Relation
 from theory.replica_quantities import REPLICA
 from theory.rules import Direct, ProofError, check_affine
-from theory.rules_over_steps import Averaged
+from theory.rules_over_steps import Averaged, check_once
 from theory.symbols import symbols
 
 
@@ -65,6 +65,7 @@ class Totalled(Averaged):
         for names in self.telescoping:
             if names not in ENDS:
                 raise ProofError(f"sum: {', '.join(names)} are not known to telescope")
+        check_once(self.telescoping, self.means)
         if self.axioms not in TOTALS_OF:
             raise ProofError(f"sum: rests on one of {listed(TOTALS_OF)}, not on {listed(self.axioms) or 'nothing'}")
 

@@ -162,7 +162,8 @@ class Expected:
     """Every quantity by its expectation but constants of the run and the step's number; where it is affine in them.
 
     A quantity of which it is not known that it is random, or that it is not, is refused: it would be left on its path.
-    E0 stands for the norm on the path before, for its expectation after; it has to enter affinely too.
+    E0 stands for the norm on the path before, for its expectation after (`theory.starts` keeps the two apart); it has
+    to enter affinely too.
     """
 
     axioms: tuple[str, ...] = ("expectation",)

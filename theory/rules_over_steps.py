@@ -112,6 +112,15 @@ class Everywhere:
         return relation
 
 
+def check_once(telescoping: tuple[tuple[str, str, str, str], ...], means: Mapping[str, str]) -> None:
+    """Refuse (ProofError) quantities that telescope twice, or are averaged and handed on: they would count twice."""
+    names = [name for now, after, _, _ in telescoping for name in (now, after)]
+    twice = [name for name in names if names.count(name) > 1]
+    twice += [now for now, _, _, _ in telescoping if now in means]
+    if twice:
+        raise ProofError(f"sum over steps: {twice[0]} is given twice")
+
+
 # a constant step size is part of the method "sgd" in its three forms, and an assumption of its own elsewhere
 AVERAGES = tuple((method, "finite-sum") for method in ("constant-step", "block-sgd", "pipedream", "delayed-gd"))
 
@@ -181,6 +190,7 @@ class Averaged:
         for names in self.telescoping:
             if names not in TELESCOPING:
                 raise ProofError(f"average: {', '.join(names)} are not known to telescope")
+        check_once(self.telescoping, self.means)
         if self.axioms not in AVERAGES:
             raise ProofError(f"average: rests on one of {listed(AVERAGES)}, not on {listed(self.axioms) or 'nothing'}")
 

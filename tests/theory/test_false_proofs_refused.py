@@ -82,7 +82,7 @@ def test_the_average_of_one_quantity_is_not_that_of_another():
     false = with_terms(mean, start=START * (1 - b**K), momentum_lag=LAG, noise=NOISE)
     steps = [s for s in shifted.RECURSION if not s.name.startswith("average shifted")]
     rule = Averaged({"E_shifted_error_norm": "E_mean_error_norm"}, sums={b ** (k + 1): b * (1 - b**K) / alpha})
-    theorem = claim(mean, start=START * (1 - b**K), momentum_lag=LAG, noise=NOISE)
+    theorem = claim(mean, "lmo", start=START * (1 - b**K), momentum_lag=LAG, noise=NOISE)
     end = Step("a", ("expected shifted error, limits",), false, rule)
     with pytest.raises(ProofError, match="E_shifted_error_norm -> E_mean_error_norm is not a quantity and its average"):
         Proof(theorem, (descent.LENGTH, *noise.STEPS, *steps, end))
@@ -250,7 +250,7 @@ def test_cases_of_later_steps_are_not_all_steps():
 def test_an_expectation_leaves_nothing_random_on_its_path():
     """f(z_{k+1}) - f(z_k) would be at most its expectation on every path."""
     f_now, f_next, E_now, E_next, inner, mean = symbols("f_now f_next E_f_now E_f_next inner_grad segment_mean")
-    theorem = claim(f_next, now=f_now, mean=E_next - E_now)
+    theorem = claim(f_next, "lmo", now=f_now, mean=E_next - E_now)
     along = axiom("objective_along_step")
     expected = Step("p", (along,), eq(E_next - E_now, -eta * inner + mean), Expected())
     proof = Proof(theorem, (expected, Step("s", ("p", along), statement(theorem))))
@@ -339,7 +339,7 @@ def test_a_rule_is_one_of_the_list_and_rests_on_its_axioms():
         def apply(self, relation: Relation) -> Relation:
             return le(grad, E0)
 
-    with pytest.raises(ProofError, match="Luck is no rule"):
+    with pytest.raises(ProofError, match="Luck is no type that a proof is made of"):
         with_step(delay.PROOF, "lemma", rule=Luck())
     with pytest.raises(ProofError, match="its rule rests on"):
         with_step(delay.PROOF, "one step more", rule=NormOf(axioms=()))

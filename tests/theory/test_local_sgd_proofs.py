@@ -174,7 +174,7 @@ def test_every_step_holds_on_a_run(run):
     for k in range(T):
         values = whole | run.expected(k)
         for where, scope, relation in found:
-            if scope != "every" and (scope == "first") != (values["since"] == 0):
+            if scope != "every" and (scope == "samples' first") != (values["since"] == 0):
                 continue
             if values["since"] == 0 and "E_replica_sample_square" in free_names(relation.left, relation.right):
                 continue  # of the last step of a walk

@@ -99,8 +99,10 @@ def test_another_constant_in_the_theorem_is_refused():
 
 @pytest.mark.mutation
 def test_another_assumption_in_the_theorem_is_refused():
-    fewer = replace(descent.INEQUALITY, assumptions=("duality", "smoothness"))
-    assert check(Proof(fewer, A.steps)).reason == "lmo is used and not assumed"
+    fewer = replace(descent.INEQUALITY, assumptions=("duality", "lmo"))
+    assert check(Proof(fewer, A.steps)).reason == "smoothness is used and not assumed"
+    with pytest.raises(ProofError, match="definition step holds only where one of constant-step"):
+        Proof(replace(fewer, assumptions=("duality", "smoothness")), A.steps)
     more = replace(descent.INEQUALITY, assumptions=(*descent.INEQUALITY.assumptions, "variance"))
     assert check(Proof(more, A.steps)).reason == "variance is assumed and not used"
 

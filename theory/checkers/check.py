@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from theory.axioms import Fact
@@ -13,6 +13,7 @@ from theory.checkers.outcome import Values, no_conclusion, verdict
 from theory.checkers.solver import HINTS, counterexample, load, proves, rewrites
 from theory.errors import InputError
 from theory.ledger import Ledger, closure, ledger
+from theory.plain import check_types
 from theory.proof import Proof, Step
 from theory.relation import Relation
 from theory.rules import ProofError, Rewritten
@@ -39,7 +40,7 @@ class StepResult:
     axioms: dict[str, list[str]]
 
 
-Known = dict[tuple[Step, tuple[Relation, ...]], StepResult]  # what was checked before
+Known = dict[tuple[Step, tuple[object, ...], tuple[Fact, ...]], StepResult]  # what was checked before
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def check_step(proof: Proof, step: Step, known: Known | None = None) -> StepResu
     """Check one step: the conclusion, the mutants, the premises. `known` keeps what several proofs share."""
     load()
     known = {} if known is None else known
-    key = (step, tuple(fact.relation for fact in proof.facts(step)))
+    key = (step, step.conclusion.terms, proof.facts(step))
     if key not in known:
         known[key] = _check_step(proof, step)
     return known[key]
@@ -109,12 +110,20 @@ def _decide(
     return verdict(sharper, dropped), sharper, dropped
 
 
+def rebuilt(proof: Proof) -> Proof:
+    """The proof made anew of its parts. Raises ProofError where that is refused, as after a change of its fields."""
+    check_types(proof)
+    steps = tuple(replace(step, conclusion=replace(step.conclusion)) for step in proof.steps)
+    return Proof(proof.theorem, steps, proof.left, proof.words)
+
+
 def check(
     proof: Proof, done: dict[str, ProofResult] | None = None, known: Known | None = None
 ) -> ProofResult:
     """Check one proof; `done` holds the results of those it rests on (they are checked first where missing)."""
     done = {} if done is None else done
     known = {} if known is None else known
+    proof = rebuilt(proof)
     for other in closure([proof])[:-1]:
         if other.name not in done:
             done[other.name] = check(other, done, known)

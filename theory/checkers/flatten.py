@@ -1,8 +1,8 @@
 """From sympy to rational functions: powers with symbolic exponents, roots, minima, maxima and sums become symbols.
 
-(1-alpha)^{2k+1} becomes (1-alpha) p^2 with p for (1-alpha)^k; sqrt(x) becomes s with s >= 0, s^2 = x; min(x, y)
-becomes n with n <= x, n <= y and n = x or n = y, max likewise; a `GeometricSum` becomes a number of which nothing is
-known. One expression gives one symbol, everywhere in one `Flattener`.
+(1-alpha)^{2k+1} becomes (1-alpha) p^2 with p for (1-alpha)^k, p >= 0 where the base is seen to be >= 0; sqrt(x) becomes
+s with s >= 0, s^2 = x; min(x, y) becomes n with n <= x, n <= y and n = x or n = y, max likewise; a `GeometricSum`
+becomes a number of which nothing is known. One expression gives one symbol, everywhere in one `Flattener`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from theory.functions import GeometricSum
 class Flattener:
     """Keeps the symbols that stand for powers, roots, minima, maxima and sums.
 
-    positive: tells which expressions are;
+    positive, nonnegative: tell which expressions are;
     powers: (base, exponent) -> symbol; roots: base -> symbol; minima, maxima, sums: arguments -> symbol.
     """
 
     positive: Callable[[sp.Expr], bool] = lambda base: bool(base.is_positive)
+    nonnegative: Callable[[sp.Expr], bool] = lambda base: bool(base.is_nonnegative)
     powers: dict[tuple[sp.Expr, sp.Expr], sp.Symbol] = field(default_factory=dict)
     roots: dict[sp.Expr, sp.Symbol] = field(default_factory=dict)
     minima: dict[frozenset[sp.Expr], sp.Symbol] = field(default_factory=dict)
@@ -70,6 +71,8 @@ class Flattener:
             # a negative one would divide by 0 at alpha = 1
             if not factor.is_Integer or factor < 0 or not part.is_integer or not part.is_nonnegative:
                 raise InputError(f"expression {base}**({exponent}): exponents are sums of natural numbers")
-            symbol = self.powers.setdefault((base, part), sp.Dummy(f"power{len(self.powers)}", nonnegative=True))
-            result *= symbol**factor
+            if (base, part) not in self.powers:
+                sign = {"nonnegative": True} if self.nonnegative(base) else {"real": True}
+                self.powers[base, part] = sp.Dummy(f"power{len(self.powers)}", **sign)
+            result *= self.powers[base, part] ** factor
         return result * base**constant

@@ -48,7 +48,7 @@ class Question:
         self.z3 = load()
         self.strict = strict
         self.timeout = timeout
-        self.flatten = Flattener(_positive)
+        self.flatten = Flattener(_positive, _nonnegative)
         self.symbols: dict[sp.Symbol, Any] = {}
         self.facts: list[Any] = []
         self.known: list[tuple[sp.Expr, str]] = []
@@ -129,6 +129,7 @@ class Question:
         z3, found = self.z3, self.longer_sums()
         for (base, _), symbol in list(self.flatten.powers.items()):
             p, (t, b) = self.symbol(symbol), self.fraction(base)
+            found.append(z3.Implies(t >= 0, p >= 0))
             found.append(z3.Implies(z3.And(t >= 0, t <= b), p <= 1))
             found.append(z3.Implies(t >= b, p >= 1))
         for base, symbol in list(self.flatten.roots.items()) if roots else []:
@@ -217,6 +218,17 @@ def _positive(expression: sp.Expr) -> bool:
     top, bottom = _as_fraction(expression)
     value = question.real(sp.expand(top * bottom))
     return bool(question.solve(value <= 0) == question.z3.unsat)
+
+
+@cache
+def _nonnegative(expression: sp.Expr) -> bool:
+    """Whether it is at least 0 for all admissible values, as `_positive`."""
+    if expression.is_nonnegative:
+        return True
+    question = Question(())
+    top, bottom = _as_fraction(expression)
+    value = question.real(sp.expand(top * bottom))
+    return _positive(bottom) and bool(question.solve(value < 0) == question.z3.unsat)
 
 
 def proves(premises: Sequence[Relation], conclusion: Relation, timeout: float = TIMEOUT) -> bool:

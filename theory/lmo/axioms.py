@@ -143,9 +143,9 @@ define(
     "walk",
     "j steps are j - 1 steps and one",
     eq(vectors("walk")[0], vectors("walk_before")[0] + vectors("step")[0]),
-    "later",
+    "walk's later",
 )
-define("walk of no step", "z_i - z_i = 0", eq(vectors("walk")[0], Integer(0)), "first")
+define("walk of no step", "z_i - z_i = 0", eq(vectors("walk")[0], Integer(0)), "walk's first")
 
 _m, _m_before, _g, _g_before, _taken = vectors("momentum momentum_before grad grad_before grad_taken")
 _e, _e_before, _n, _nu, _nu_before = vectors("error error_before sample noise noise_before")

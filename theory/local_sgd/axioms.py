@@ -141,13 +141,13 @@ def second_moment_of_a_sample() -> Relation:
     return le(_q("E_replica_sample_square")[0], B**2)
 
 
-@schema("finite-sum", "first")
+@schema("finite-sum", "samples' first")
 def no_sample_yet() -> Relation:
     """Nothing is added up."""
     return eq(_q("E_replica_walk_squares")[0], 0 * S)
 
 
-@schema("finite-sum", "later")
+@schema("finite-sum", "samples' later")
 def one_sample_more() -> Relation:
     """The squares of j samples are those of j - 1 and one."""
     squares, before, one = _q("E_replica_walk_squares E_replica_walk_squares_before E_replica_sample_square")

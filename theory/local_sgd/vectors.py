@@ -68,14 +68,14 @@ _define("replica apart", "by way of the last average", eq(_apart, _far - _averag
 _define("replica rest", "noise of a replica minus the mean of all", eq(_rest, _noise - _average_noise))
 _define("replica drifted", "a step by the gradients alone", eq(_drifted, _apart - gamma * _turn))
 _define("replica moved", "the noises, too", eq(_moved, _drifted - gamma * _rest))
-_define("averaged", "right after an average every replica is the average", eq(_apart, 0 * _far), "first")
+_define("averaged", "right after an average every replica is the average", eq(_apart, 0 * _far), "samples' first")
 
 INSTANCES["samples since the last average"] = (
     "every",
     {"block_window_norm": "replica_walk_norm", "block_window_squares": "replica_walk_squares", "j": "j"},
 )
 INSTANCES["one step of the replicas less"] = (
-    "later",
+    "samples' later",
     {
         "E_replicas_apart_square": "E_replicas_apart_square_before",
         "E_replicas_moved_square": "E_replicas_apart_square",

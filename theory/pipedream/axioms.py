@@ -144,7 +144,7 @@ def polyak_lojasiewicz() -> Relation:
     return ge(grad, 2 * mu * (now - star))
 
 
-@schema("finite-sum", "later")
+@schema("finite-sum", "window's later")
 def one_square_more() -> Relation:
     """The squares of j updates are those of j - 1 and one."""
     squares, before, one = _q("block_window_squares block_window_squares_before block_update_norm")

@@ -80,19 +80,19 @@ def drift_norm_square() -> Relation:
     return eq(norm**2, square)
 
 
-@schema("independent-delay", "later")
+@schema("independent-delay", "window's later")
 def rest_is_orthogonal() -> Relation:
     """The window does not depend on the draws: G_{j,s} minus its mean has mean 0 given the window so far."""
     return eq(_q("E_block_inner_martingale")[0], 0 * S)
 
 
-@schema("unbiased", "later")
+@schema("unbiased", "window's later")
 def noise_is_orthogonal() -> Relation:
     """The windows of PipeDream are fixed: the noise of a sample has mean 0 given the samples before it."""
     return eq(_q("E_block_inner_martingale")[0], 0 * S)
 
 
-@schema("finite-sum", "later")
+@schema("finite-sum", "window's later")
 def one_difference_more() -> Relation:
     """The squares of j differences are those of j - 1 and one."""
     return eq(
@@ -193,7 +193,7 @@ def walk_along_the_mean() -> Relation:
     return le(inner, norm * mean)
 
 
-@schema("jensen", "later")
+@schema("jensen", "window's later")
 def mean_norm_of_the_walk() -> Relation:
     """(E|w_{j-1}|)^2 <= E|w_{j-1}|^2."""
     norm, square = _q("E_walk_window_norm_before E_walk_window_square_before")

@@ -100,11 +100,13 @@ INSTANCES["means in the window"] = (
 _define("sgd move", "the method: x_{k+1} = x_k - gamma G_k", eq(_move, -gamma * _update), place="x undecayed")
 _define("sgd change", "difference of the gradients at x_k and z_k", eq(_change, _grad - _taken))
 _define("block apart", "block s of z_k lacks the updates in its window", eq(_apart, gamma * _window))
-_define("window", "j updates are j - 1 updates and one", eq(_window, _window_before + _block_update), "later")
-_define("empty window", "no update", eq(_window, 0 * _block_update), "first")
+_define("window", "j updates are j - 1 updates and one", eq(_window, _window_before + _block_update), "window's later")
+_define("empty window", "no update", eq(_window, 0 * _block_update), "window's first")
 _define("drift and martingale", "each update is its mean and the rest", eq(_window, _drift + _martingale))
-_define("block difference", "j of the rest", eq(_martingale, _martingale_before + _block_difference), "later")
-_define("no difference", "nothing", eq(_martingale, 0 * _block_difference), "first")
+_define(
+    "block difference", "j of the rest", eq(_martingale, _martingale_before + _block_difference), "window's later"
+)
+_define("no difference", "nothing", eq(_martingale, 0 * _block_difference), "window's first")
 _define("split", "theta u - v, u the means, v the rest", eq(_split, symbols("theta")[0] * _drift - _martingale))
 _define("difference", "G_k minus its mean, grad f(z_k)/S", eq(_difference, _update - _taken / S))
 _first, _floor = symbols("E_f_first f_star")
@@ -123,8 +125,11 @@ _excess, _excess_next, _now, _next = symbols("excess_now excess_next E_f_now E_f
 _define("excess", "E f(x_k) - f_*", eq(_excess, _now - _floor))
 _define("excess after the step", "E f(x_{k+1}) - f_*", eq(_excess_next, _next - _floor))
 _define("first excess", "E f(x_0) - f_*", eq(_excess, symbols("Delta0")[0]), "first")
-INSTANCES["one update less"] = ("later", {"E_block_window_norm": "E_block_window_norm_before", "j": "j_before"})
-_define("one less", "without the last", eq(symbols("j_before")[0], symbols("j")[0] - 1), "later")
+INSTANCES["one update less"] = (
+    "window's later",
+    {"E_block_window_norm": "E_block_window_norm_before", "j": "j_before"},
+)
+_define("one less", "without the last", eq(symbols("j_before")[0], symbols("j")[0] - 1), "window's later")
 _define("equal split", "theta = 1", eq(symbols("theta")[0], 1 + 0 * S))
 _define(
     "aged variance",
@@ -141,10 +146,12 @@ under("block-sgd", "definition difference")  # of G_k whose mean is grad f(z_k)/
 under("pipedream", "definition microbatches")
 under("lower-bound", "definition first gap")  # Delta0 is not negative
 _define("apart", "z_k lacks the updates in all windows", eq(_whole_apart, gamma * _walk))
-_define("walk of updates", "j updates are j - 1 updates and one", eq(_walk, _walk_before + _walk_update), "later")
-_define("empty walk", "no update of any window", eq(_walk, 0 * _walk_update), "first")
+_define(
+    "walk of updates", "j updates are j - 1 updates and one", eq(_walk, _walk_before + _walk_update), "window's later"
+)
+_define("empty walk", "no update of any window", eq(_walk, 0 * _walk_update), "window's first")
 INSTANCES["one update of the walk less"] = (
-    "later",
+    "window's later",
     {"E_walk_window_norm": "E_walk_window_norm_before", "j": "j_before"},
 )
 _most, _most_before, _steps, _fewer, _second = symbols("walk_most walk_most_before j j_before B")
@@ -157,5 +164,5 @@ _define(
     "most of the walk before",
     "the same for one update less",
     eq(_most_before, _second * (_fewer + sqrt(_fewer * (S - 1))) / S),
-    "later",
+    "window's later",
 )
