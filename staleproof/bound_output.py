@@ -38,8 +38,8 @@ def show_expansion(bound: Bound, args: argparse.Namespace) -> None:
     if args.json:
         emit_json(result)
     elif args.latex:
-        tuned = [f"& {QUANTITIES[name].latex}^* \\sim {order.latex()}" for name, order in expansion.at.items()]
-        total = aligned(tuned, bound.metric, r"\lesssim", [order.latex() for order in expansion.total])
+        best = [f"& {QUANTITIES[name].latex}^* \\sim {order.latex()}" for name, order in expansion.at.items()]
+        total = aligned(best, bound.metric, r"\lesssim", [order.latex() for order in expansion.total])
         emit(f"{commented(bound)}\n{total}")
     else:
         tuned = f"{' and '.join(expansion.at)} tuned" if expansion.at else "nothing to tune"
