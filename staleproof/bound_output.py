@@ -39,7 +39,8 @@ def show_expansion(bound: Bound, args: argparse.Namespace) -> None:
         emit_json(result)
     elif args.latex:
         best = [f"& {QUANTITIES[name].latex}^* \\sim {order.latex()}" for name, order in expansion.at.items()]
-        total = aligned(best, bound.metric, r"\lesssim", [order.latex() for order in expansion.total])
+        parts = [part for order in expansion.total for part in order.latex_parts()]
+        total = aligned(best, bound.metric, r"\lesssim", parts)
         emit(f"{commented(bound)}\n{total}")
     else:
         tuned = f"{' and '.join(expansion.at)} tuned" if expansion.at else "nothing to tune"
