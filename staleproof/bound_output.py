@@ -38,8 +38,9 @@ def show_expansion(bound: Bound, args: argparse.Namespace) -> None:
     if args.json:
         emit_json(result)
     elif args.latex:
-        tuned = [f"& {QUANTITIES[name].latex}^* \\sim {order.latex()}" for name, order in expansion.at.items()]
-        total = aligned(tuned, bound.metric, r"\lesssim", [order.latex() for order in expansion.total])
+        best = [f"& {QUANTITIES[name].latex}^* \\sim {order.latex()}" for name, order in expansion.at.items()]
+        parts = [part for order in expansion.total for part in order.latex_parts()]
+        total = aligned(best, bound.metric, r"\lesssim", parts)
         emit(f"{commented(bound)}\n{total}")
     else:
         at = f"{' and '.join(expansion.at)} tuned" if expansion.at else "nothing to tune"

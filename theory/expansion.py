@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import sympy as sp
 
 from theory.errors import InputError
-from theory.readable import coefficient_latex
+from theory.readable import coefficient_latex, coefficient_parts
 from theory.series import NoSeries, Series, added, multiplied, power, scaled, series_of, shortened
 from theory.symbols import QUANTITIES
 from theory.tuning import DELAYS, STEPS
@@ -47,7 +47,14 @@ class Order:
 
     def latex(self) -> str:
         """coefficient K^{power}."""
-        return rf"{coefficient_latex(self.coefficient)} \, {self.horizon}^{{{sp.sstr(self.power)}}}"
+        return self._with_power(coefficient_latex(self.coefficient))
+
+    def latex_parts(self) -> list[str]:
+        """`latex` in summands for a line each where it fills more than a line."""
+        return [self._with_power(part) for part in coefficient_parts(self.coefficient)]
+
+    def _with_power(self, coefficient: str) -> str:
+        return rf"{coefficient} \, {self.horizon}^{{{sp.sstr(self.power)}}}"
 
 
 class Sums:

@@ -10,6 +10,8 @@ from theory.symbols import QUANTITIES, latex_names
 #: Symbols that stay in the bracket, as in X (2 tau - 1/2): counts, delays and drifts.
 INSIDE = tuple(QUANTITIES[name].symbol for name in ("tau", "delta_max", "S", "H", "dbar", "block_age"))
 
+FILLS_A_LINE = 200  # characters of LaTeX
+
 
 def coefficient_latex(coefficient: sp.Expr) -> str:
     """LaTeX of a coefficient, in brackets if it is a sum; its free symbols are quantities of the table."""
@@ -17,6 +19,14 @@ def coefficient_latex(coefficient: sp.Expr) -> str:
     forms = {_written(form): form for form in (coefficient, like_terms(coefficient))}
     text = min(forms, key=lambda written: (_nested(forms[written]), len(written)))
     return rf"\left({text}\right)" if forms[text].is_Add else text
+
+
+def coefficient_parts(coefficient: sp.Expr) -> list[str]:
+    """`coefficient_latex` in summands for a line each where it fills more than a line."""
+    text, terms = coefficient_latex(coefficient), like_terms(coefficient)
+    if len(text) <= FILLS_A_LINE or not terms.is_Add:
+        return [text]
+    return [_written(term) for term in terms.as_ordered_terms()]
 
 
 def like_terms(coefficient: sp.Expr) -> sp.Expr:

@@ -6,7 +6,7 @@ import pytest
 import sympy as sp
 
 from theory import BOUNDS
-from theory.readable import coefficient_latex, like_terms
+from theory.readable import coefficient_latex, coefficient_parts, like_terms
 from theory.symbols import symbols
 
 tau, L, Delta0, rho, sigma, r_lo, r_hi = symbols("tau L Delta0 rho sigma r_lo r_hi")
@@ -31,3 +31,6 @@ def test_how_they_are_written() -> None:
         r"\frac{\left(r_{\mathrm{hi}} + r_{\mathrm{lo}}\right)^{2}}{L r_{\mathrm{lo}}^{2}}"
     )
     assert coefficient_latex(L - rho).startswith(r"\left(") and coefficient_latex(2 * L * tau) == r"2 L \tau"
+    assert coefficient_parts(L - rho) == [coefficient_latex(L - rho)]
+    terms = [L**i * rho / (Delta0**i + sigma) ** 2 for i in range(1, 6)]
+    assert len(coefficient_parts(sp.Add(*terms))) == 5 and "+ L" not in coefficient_parts(sp.Add(*terms))[0]
