@@ -22,6 +22,7 @@ from empirics.budget_kinds import counts
 from empirics.budget_steps import Scales, facts_of, use
 from empirics.errors import InputError
 from empirics.lmo_recorder import LMORecorder
+from empirics.reference_recording import too_old
 from theory.assumptions import ASSUMPTIONS
 from theory.bound import Bound
 from theory.proofs import PROOFS
@@ -48,12 +49,15 @@ def budget(
         raise InputError(f"theorem: {theorem!r}; allowed are {', '.join(OWN)}")
     bound = get_bound(theorem)
     head: dict[str, Any] = {"theorem": theorem, "title": bound.title, "status": "complete", "reasons": []}
-    if why := reasons(bound, facts):
+    s = recorder.reference
+    if why := reasons(bound, facts) or (too_old(bound, facts) if s is None else []):
         return head | {"status": "not applicable", "reasons": why}
     if not recorder.complete:
         raise InputError("recorder: every step with full gradients is needed; allowed is every = 1 with an objective")
     if "nesterov" in bound.assumptions and not recorder.nesterov:
         raise InputError(f"recorder: nesterov = False; allowed is True for {theorem}")
+    if "s" in bound.optional and s is None:
+        raise InputError(f"recorder: reference = None; allowed is the age s of {theorem}")
     recorder.flush()
     if (lost := _lost(recorder)) is not None:
         return head | {"status": "diverged", "reasons": [f"not finite at step {lost}"]}
@@ -86,6 +90,7 @@ def _settings(facts: RunFacts, recorder: LMORecorder, run: Editions) -> dict[str
         **{name: run.numbers[name] for name in ("eta", "alpha", "tau", "K", "rho")},
         "norms": sorted({norm for norm, _ in recorder.norm.layers.values()}),
         "nesterov": recorder.nesterov,
+        "reference": recorder.reference,
         **{name: getattr(facts, name) for name in ("optimizer", "correction", "form", "coefficient", "whole")},
         "constants": dict(run.constants.values),
     }

@@ -24,19 +24,23 @@ from theory.lmo.inexact import INEXACT, INEXACT_NESTEROV
 from theory.lmo.nesterov import NESTEROV_BOUNDS
 from theory.registry import get_bound
 
+#: form of `theory.lmo.inexact.FORMS` -> what the theorem bounds the average of
+_AT = {"": "grad_norm", "-shifted": "taken_norm", "-median": "reference_norm", "-momentum": "momentum_norm"}
 OWN = {
     "delayed-lmo": "grad_norm",
     "delayed-lmo-finite": "grad_norm",
     "delayed-lmo-shifted": "taken_norm",
+    "delayed-lmo-median": "reference_norm",
     "delayed-lmo-momentum": "momentum_norm",
     "error-feedback": "grad_norm",
     "error-feedback-any-delay": "grad_norm",
     "error-feedback-at-x": "grad_norm_at_x",
-} | {bound.name: {"": "grad_norm", "-shifted": "taken_norm", "-momentum": "momentum_norm"}.get(form, "")
-     for form, bound in INEXACT.items() if form != "-median"} | {
-    bound.name: {"": "grad_norm", "-shifted": "taken_norm", "-momentum": "called_norm"}[form]
-    for bounds in (NESTEROV_BOUNDS, INEXACT_NESTEROV) for form, bound in bounds.items() if form != "-median"
+} | {bound.name: _AT[form] for form, bound in INEXACT.items()} | {
+    bound.name: (_AT | {"-momentum": "called_norm"})[form]
+    for bounds in (NESTEROV_BOUNDS, INEXACT_NESTEROV) for form, bound in bounds.items()
 }  # fmt: skip
+#: Of those, what the error against z_k is not the only one of -> the word in the names of the other error.
+OTHER = {"taken_norm": "shifted", "reference_norm": "reference"}
 
 
 #: Why a theorem in expectation says nothing of a run whose f is another function than that of its batches.
@@ -80,11 +84,14 @@ class Editions:
             "r_lo": min(1.0, totals["oracle_quality"].low), "r_hi": max(1.0, totals["direction_norm"].high),
             "f_first": f_first, "f_last": f_last, "extra": float(tau - 1),
         }  # fmt: skip
+        if recorder.reference is not None:
+            self.numbers["s"] = float(recorder.reference)
         self.numbers["longest_step"] = recorder.eta * self.numbers["r_hi"]
         self.called = "called_" if "nesterov" in bound.assumptions else ""
         means = (
             "grad_norm", "error_norm", "momentum_norm", "taken_norm", "shifted_error_norm", "grad_norm_at_x",
-            "called_norm", "called_error_norm", "called_shifted_error_norm",
+            "called_norm", "called_error_norm", "called_shifted_error_norm", "reference_error_norm",
+            "called_reference_error_norm",
         )  # fmt: skip
         self.numbers |= {f"mean_{name}": mean(name) for name in means if name in totals}
         for name in ("start_gap_norm", "start_change", "first_direction_norm"):
@@ -93,8 +100,10 @@ class Editions:
         if self.first:
             self.numbers["dbar"] = mean("delta")
         self._scales(recorder, f_last)
+        used = ["smoothness_used"] + ["reference_smoothness"] * (OWN[bound.name] == "reference_norm")
         self.trajectory = {
-            "L": totals["smoothness_used"].high,  # from x_0 to y_1 too: the first gradient at y_1 was taken at x_0
+            # from x_0 to y_1 too: the first gradient at y_1 was taken at x_0
+            "L": max(totals[name].high for name in used),
             "sigma": math.sqrt(max(mean("sample_square"), 0.0)),
             "f_star": f_last,
         }
@@ -114,12 +123,13 @@ class Editions:
         mean, alpha = recorder.rows.mean, recorder.alpha
         self._means = {
             "segment": mean("segment_mean") / recorder.eta,
-            **{name: mean(f"measured_{name}") for name in ("start", "lag", "delay", "shifted_lag")},
+            **{name: mean(f"measured_{name}") for name in ("start", "lag", "delay", "shifted_lag", "reference")},
             **{name: mean(name) for name in ("noise_norm", "return_change")},
         }
         if self.called:  # c_k - grad f = (1-alpha) (the momentum's lag) + alpha (bias of the delay) + its own noise
             lagged = {name: (1 - alpha) * self._means[name] for name in ("start", "lag", "delay", "shifted_lag")}
             lagged["delay"] += alpha * mean("delay_bias")
+            lagged["reference"] = (1 - alpha) * self._means["reference"] + alpha * mean("reference_bias")
             self._means |= {**lagged, "noise_norm": mean("called_noise_norm")}
 
     def described(self) -> list[dict[str, Any]]:
@@ -134,6 +144,8 @@ class Editions:
             ("sigma", self.trajectory["sigma"], "root mean square of the noise along the trajectory"),
             ("f_star", self.trajectory["f_star"], "last objective of the trajectory"),
         ]
+        if "s" in self.bound.symbols:
+            rows.append(("s", self.numbers["s"], "age of the reference that was recorded"))
         inexact = "inexact-lmo" in self.bound.assumptions
         rows += [(n, self.numbers[n], "measured over the run") for n in ("r_lo", "r_hi") if inexact]
         rows += [("dbar", self.numbers["dbar"], "measured over the run")] if self.first else []
@@ -158,28 +170,29 @@ class Editions:
 
     @property
     def _counts(self) -> tuple[float, float, float]:
-        """How often the error against z_k and that against the gradient taken count, and r_lo."""
+        """How often the error against z_k and that of OTHER count, and r_lo."""
         inexact = "inexact-lmo" in self.bound.assumptions
         q = self.numbers["r_hi"] / self.numbers["r_lo"] if inexact else 1.0
         r_lo = self.numbers["r_lo"] if inexact else 1.0
         own = OWN[self.bound.name]
-        if own == "taken_norm":
+        if own in OTHER:
             return q, 1.0, r_lo
         return (q, 0.0, r_lo) if own in ("momentum_norm", "called_norm") else (1.0 + q, 0.0, r_lo)
 
     def _measured(self) -> dict[str, float]:
         """The bound's terms in the norms that the run had."""
-        at_z, at_taken, r_lo = self._counts
-        m = self._means
+        at_z, other, r_lo = self._counts
+        m, at_reference = self._means, "reference" in self.bound.terms
         terms = {
             "initial": self.gap / (self.numbers["eta"] * self.K) / r_lo,
             "step": m["segment"] / r_lo,
-            "momentum_lag": at_z * m["lag"] + (at_taken * m["shifted_lag"] if at_taken else 0.0),
+            "momentum_lag": at_z * m["lag"] + (other * m["shifted_lag"] if other and not at_reference else 0.0),
             "delay": at_z * m["delay"],
-            "noise": (at_z + at_taken) * m["noise_norm"],
-            "start": (at_z + at_taken) * m["start"],
+            "noise": (at_z + other) * m["noise_norm"],
+            "start": (at_z + other) * m["start"],
         }
-        return terms | ({"return": m["return_change"]} if "return" in self.bound.terms else {})
+        extra = {"return": m["return_change"], "reference": m["reference"]}
+        return terms | {name: value for name, value in extra.items() if name in self.bound.terms}
 
     def editions(self) -> dict[str, dict[str, Any]]:
         """Three editions: constants that hold everywhere, constants of the trajectory, measured terms."""
@@ -201,15 +214,15 @@ class Editions:
 
     def waterfall(self) -> list[dict[str, Any]]:
         """From the measured average to the worst case; each level with what it adds to the one before."""
-        at_z, at_taken, r_lo = self._counts
+        at_z, other, r_lo = self._counts
         editions, n = self.editions(), self.numbers
-        own = self.rows.mean(OWN[self.bound.name])
+        own = OWN[self.bound.name]
         measured = editions["measured"]["terms"]
         kept = {name: measured[name] for name in ("initial", "step", "return") if name in measured}
         error = at_z * n[f"mean_{self.called}error_norm"]
-        error += at_taken * n[f"mean_{self.called}shifted_error_norm"] if at_taken else 0.0
+        error += other * n[f"mean_{self.called}{OTHER[own]}_error_norm"] if other else 0.0
         levels: list[tuple[str, float | None, str]] = [
-            ("measured average", own, "what the theorem bounds"),
+            ("measured average", self.rows.mean(own), "what the theorem bounds"),
             ("momentum's errors as they were", sum(kept.values()) + error, "pathwise: progress and triangle"),
             ("measured terms", editions["measured"]["value"], "pathwise: the errors in the norms of their parts"),
         ]
