@@ -17,8 +17,9 @@ import math
 from typing import Any
 
 from empirics.applicability import RunFacts, reasons
-from empirics.budget_editions import OWN, Constants, Editions
+from empirics.budget_editions import Constants, Editions
 from empirics.budget_kinds import counts
+from empirics.budget_names import OWN
 from empirics.budget_steps import Scales, facts_of, use
 from empirics.errors import InputError
 from empirics.lmo_recorder import LMORecorder
@@ -63,6 +64,9 @@ def budget(
         return head | {"status": "diverged", "reasons": [f"not finite at step {lost}"]}
     if (against := _uphill(bound, recorder)) is not None:
         return head | {"status": "not applicable", "reasons": [against]}
+    if OWN[theorem] == "grad_norm_tau_back" and recorder.rows.seen <= facts.tau:
+        why = [f"K: the run has {recorder.rows.seen} steps; the theorem needs more than the delay of {facts.tau}"]
+        return head | {"status": "not applicable", "reasons": why}
     run = Editions(bound, recorder, facts, constants)
     L = "L" in constants.exact
     values = run.columns | run.numbers | {"L": constants.values["L"] if L else run.trajectory["L"]}
@@ -70,7 +74,7 @@ def budget(
     used = [(fact, use(fact, values, scales)) for fact in facts_of(PROOFS[theorem])]
     rows = [u.summary(L, series) for _, u in used if u is not None]
     return head | {
-        "steps": run.K,
+        "steps": run.of,
         "stride": recorder.rows.stride,
         "settings": _settings(facts, recorder, run),
         "constants": run.described(),

@@ -15,33 +15,13 @@ from typing import Any
 import numpy as np
 
 from empirics.applicability import RunFacts
+from empirics.budget_names import OTHER, OWN
 from empirics.errors import InputError
 from empirics.lmo_recorder import LMORecorder
 from empirics.pathwise import discounted
 from theory.bound import Bound
 from theory.errors import InputError as TheoryInputError
-from theory.lmo.inexact import INEXACT, INEXACT_NESTEROV
-from theory.lmo.nesterov import NESTEROV_BOUNDS
 from theory.registry import get_bound
-
-#: form of `theory.lmo.inexact.FORMS` -> what the theorem bounds the average of
-_AT = {"": "grad_norm", "-shifted": "taken_norm", "-median": "reference_norm", "-momentum": "momentum_norm"}
-OWN = {
-    "delayed-lmo": "grad_norm",
-    "delayed-lmo-finite": "grad_norm",
-    "delayed-lmo-shifted": "taken_norm",
-    "delayed-lmo-median": "reference_norm",
-    "delayed-lmo-momentum": "momentum_norm",
-    "error-feedback": "grad_norm",
-    "error-feedback-any-delay": "grad_norm",
-    "error-feedback-at-x": "grad_norm_at_x",
-} | {bound.name: _AT[form] for form, bound in INEXACT.items()} | {
-    bound.name: (_AT | {"-momentum": "called_norm"})[form]
-    for bounds in (NESTEROV_BOUNDS, INEXACT_NESTEROV) for form, bound in bounds.items()
-}  # fmt: skip
-#: Of those, what the error against z_k is not the only one of -> the word in the names of the other error.
-OTHER = {"taken_norm": "shifted", "reference_norm": "reference"}
-
 
 #: Why a theorem in expectation says nothing of a run whose f is another function than that of its batches.
 PART = "unbiased: f is a part of what the batches are drawn from, so their gradients are not unbiased for grad f"
@@ -70,6 +50,7 @@ class Editions:
         k, alpha = self.columns["k"], recorder.alpha
         self.first = recorder.feedback is not None
         self.K, tau = recorder.rows.seen, facts.tau
+        self.of = self.K - (tau if OWN[bound.name] == "grad_norm_tau_back" else 0)  # the K of the bound
         f_first, f_last = recorder.rows.kept[0]["f_now"], recorder.rows.last["f_next"]
         self.gap = f_first - f_last
         ages = np.minimum(np.arange(int(k[-1]) + 1), tau).astype(float)
@@ -136,7 +117,9 @@ class Editions:
         """Every constant with how it is known."""
         c, how = self.constants, self.constants.how
         exact = "setting of the run"
-        rows = [(n, self.numbers[n], exact) for n in ("eta", "alpha", "tau", "K")]
+        rows = [(n, self.numbers[n], exact) for n in ("eta", "alpha", "tau")]
+        ran_on = f"the run's {self.K} steps but the last tau, by which it ran on"
+        rows.append(("K", float(self.of), exact if self.of == self.K else ran_on))
         rows += [(n, self.numbers[n], "exact, from full gradients and shapes") for n in ("rho", "E0")]
         rows += [(n, v, how.get(n, "given")) for n, v in c.values.items()]
         rows += [
@@ -160,7 +143,7 @@ class Editions:
             raise InputError(PART)
         bound = self.bound if bound is None else bound
         gap = self.f_start - given["f_star"] if "f_star" in given else math.nan
-        values = {**self.numbers, **given, "Delta0": gap, "Delta1": gap}
+        values = {**self.numbers, **given, "Delta0": gap, "Delta1": gap, "K": float(self.of)}
         missing = [n for n in bound.symbols if n not in values or not math.isfinite(values[n])]
         if missing:
             names = ["f_star" if name.startswith("Delta") else name for name in missing]
@@ -192,7 +175,8 @@ class Editions:
             "start": (at_z + other) * m["start"],
         }
         extra = {"return": m["return_change"], "reference": m["reference"]}
-        return terms | {name: value for name, value in extra.items() if name in self.bound.terms}
+        terms |= {name: value for name, value in extra.items() if name in self.bound.terms}
+        return {name: value * self.K / self.of for name, value in terms.items()}
 
     def editions(self) -> dict[str, dict[str, Any]]:
         """Three editions: constants that hold everywhere, constants of the trajectory, measured terms."""
@@ -221,6 +205,7 @@ class Editions:
         kept = {name: measured[name] for name in ("initial", "step", "return") if name in measured}
         error = at_z * n[f"mean_{self.called}error_norm"]
         error += other * n[f"mean_{self.called}{OTHER[own]}_error_norm"] if other else 0.0
+        error *= self.K / self.of
         levels: list[tuple[str, float | None, str]] = [
             ("measured average", self.rows.mean(own), "what the theorem bounds"),
             ("momentum's errors as they were", sum(kept.values()) + error, "pathwise: progress and triangle"),
