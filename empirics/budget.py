@@ -17,11 +17,13 @@ import math
 from typing import Any
 
 from empirics.applicability import RunFacts, reasons
-from empirics.budget_editions import OWN, Constants, Editions
+from empirics.budget_editions import Constants, Editions
 from empirics.budget_kinds import counts
+from empirics.budget_names import OWN
 from empirics.budget_steps import Scales, facts_of, use
 from empirics.errors import InputError
 from empirics.lmo_recorder import LMORecorder
+from empirics.reference_recording import too_old
 from theory.assumptions import ASSUMPTIONS
 from theory.bound import Bound
 from theory.proofs import PROOFS
@@ -48,17 +50,23 @@ def budget(
         raise InputError(f"theorem: {theorem!r}; allowed are {', '.join(OWN)}")
     bound = get_bound(theorem)
     head: dict[str, Any] = {"theorem": theorem, "title": bound.title, "status": "complete", "reasons": []}
-    if why := reasons(bound, facts):
+    s = recorder.reference
+    if why := reasons(bound, facts) or (too_old(bound, facts) if s is None else []):
         return head | {"status": "not applicable", "reasons": why}
     if not recorder.complete:
         raise InputError("recorder: every step with full gradients is needed; allowed is every = 1 with an objective")
     if "nesterov" in bound.assumptions and not recorder.nesterov:
         raise InputError(f"recorder: nesterov = False; allowed is True for {theorem}")
+    if "s" in bound.optional and s is None:
+        raise InputError(f"recorder: reference = None; allowed is the age s of {theorem}")
     recorder.flush()
     if (lost := _lost(recorder)) is not None:
         return head | {"status": "diverged", "reasons": [f"not finite at step {lost}"]}
     if (against := _uphill(bound, recorder)) is not None:
         return head | {"status": "not applicable", "reasons": [against]}
+    if OWN[theorem] == "grad_norm_tau_back" and recorder.rows.seen <= facts.tau:
+        why = [f"K: the run has {recorder.rows.seen} steps; the theorem needs more than the delay of {facts.tau}"]
+        return head | {"status": "not applicable", "reasons": why}
     run = Editions(bound, recorder, facts, constants)
     L = "L" in constants.exact
     values = run.columns | run.numbers | {"L": constants.values["L"] if L else run.trajectory["L"]}
@@ -66,7 +74,7 @@ def budget(
     used = [(fact, use(fact, values, scales)) for fact in facts_of(PROOFS[theorem])]
     rows = [u.summary(L, series) for _, u in used if u is not None]
     return head | {
-        "steps": run.K,
+        "steps": run.of,
         "stride": recorder.rows.stride,
         "settings": _settings(facts, recorder, run),
         "constants": run.described(),
@@ -86,6 +94,7 @@ def _settings(facts: RunFacts, recorder: LMORecorder, run: Editions) -> dict[str
         **{name: run.numbers[name] for name in ("eta", "alpha", "tau", "K", "rho")},
         "norms": sorted({norm for norm, _ in recorder.norm.layers.values()}),
         "nesterov": recorder.nesterov,
+        "reference": recorder.reference,
         **{name: getattr(facts, name) for name in ("optimizer", "correction", "form", "coefficient", "whole")},
         "constants": dict(run.constants.values),
     }

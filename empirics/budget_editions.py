@@ -15,29 +15,13 @@ from typing import Any
 import numpy as np
 
 from empirics.applicability import RunFacts
+from empirics.budget_names import OTHER, OWN
 from empirics.errors import InputError
 from empirics.lmo_recorder import LMORecorder
 from empirics.pathwise import discounted
 from theory.bound import Bound
 from theory.errors import InputError as TheoryInputError
-from theory.lmo.inexact import INEXACT, INEXACT_NESTEROV
-from theory.lmo.nesterov import NESTEROV_BOUNDS
 from theory.registry import get_bound
-
-OWN = {
-    "delayed-lmo": "grad_norm",
-    "delayed-lmo-finite": "grad_norm",
-    "delayed-lmo-shifted": "taken_norm",
-    "delayed-lmo-momentum": "momentum_norm",
-    "error-feedback": "grad_norm",
-    "error-feedback-any-delay": "grad_norm",
-    "error-feedback-at-x": "grad_norm_at_x",
-} | {bound.name: {"": "grad_norm", "-shifted": "taken_norm", "-momentum": "momentum_norm"}.get(form, "")
-     for form, bound in INEXACT.items() if form != "-median"} | {
-    bound.name: {"": "grad_norm", "-shifted": "taken_norm", "-momentum": "called_norm"}[form]
-    for bounds in (NESTEROV_BOUNDS, INEXACT_NESTEROV) for form, bound in bounds.items() if form != "-median"
-}  # fmt: skip
-
 
 #: Why a theorem in expectation says nothing of a run whose f is another function than that of its batches.
 PART = "unbiased: f is a part of what the batches are drawn from, so their gradients are not unbiased for grad f"
@@ -66,6 +50,7 @@ class Editions:
         k, alpha = self.columns["k"], recorder.alpha
         self.first = recorder.feedback is not None
         self.K, tau = recorder.rows.seen, facts.tau
+        self.of = self.K - (tau if OWN[bound.name] == "grad_norm_tau_back" else 0)  # the K of the bound
         f_first, f_last = recorder.rows.kept[0]["f_now"], recorder.rows.last["f_next"]
         self.gap = f_first - f_last
         ages = np.minimum(np.arange(int(k[-1]) + 1), tau).astype(float)
@@ -80,11 +65,14 @@ class Editions:
             "r_lo": min(1.0, totals["oracle_quality"].low), "r_hi": max(1.0, totals["direction_norm"].high),
             "f_first": f_first, "f_last": f_last, "extra": float(tau - 1),
         }  # fmt: skip
+        if recorder.reference is not None:
+            self.numbers["s"] = float(recorder.reference)
         self.numbers["longest_step"] = recorder.eta * self.numbers["r_hi"]
         self.called = "called_" if "nesterov" in bound.assumptions else ""
         means = (
             "grad_norm", "error_norm", "momentum_norm", "taken_norm", "shifted_error_norm", "grad_norm_at_x",
-            "called_norm", "called_error_norm", "called_shifted_error_norm",
+            "called_norm", "called_error_norm", "called_shifted_error_norm", "reference_error_norm",
+            "called_reference_error_norm",
         )  # fmt: skip
         self.numbers |= {f"mean_{name}": mean(name) for name in means if name in totals}
         for name in ("start_gap_norm", "start_change", "first_direction_norm"):
@@ -93,8 +81,10 @@ class Editions:
         if self.first:
             self.numbers["dbar"] = mean("delta")
         self._scales(recorder, f_last)
+        used = ["smoothness_used"] + ["reference_smoothness"] * (OWN[bound.name] == "reference_norm")
         self.trajectory = {
-            "L": totals["smoothness_used"].high,  # from x_0 to y_1 too: the first gradient at y_1 was taken at x_0
+            # from x_0 to y_1 too: the first gradient at y_1 was taken at x_0
+            "L": max(totals[name].high for name in used),
             "sigma": math.sqrt(max(mean("sample_square"), 0.0)),
             "f_star": f_last,
         }
@@ -114,19 +104,22 @@ class Editions:
         mean, alpha = recorder.rows.mean, recorder.alpha
         self._means = {
             "segment": mean("segment_mean") / recorder.eta,
-            **{name: mean(f"measured_{name}") for name in ("start", "lag", "delay", "shifted_lag")},
+            **{name: mean(f"measured_{name}") for name in ("start", "lag", "delay", "shifted_lag", "reference")},
             **{name: mean(name) for name in ("noise_norm", "return_change")},
         }
         if self.called:  # c_k - grad f = (1-alpha) (the momentum's lag) + alpha (bias of the delay) + its own noise
             lagged = {name: (1 - alpha) * self._means[name] for name in ("start", "lag", "delay", "shifted_lag")}
             lagged["delay"] += alpha * mean("delay_bias")
+            lagged["reference"] = (1 - alpha) * self._means["reference"] + alpha * mean("reference_bias")
             self._means |= {**lagged, "noise_norm": mean("called_noise_norm")}
 
     def described(self) -> list[dict[str, Any]]:
         """Every constant with how it is known."""
         c, how = self.constants, self.constants.how
         exact = "setting of the run"
-        rows = [(n, self.numbers[n], exact) for n in ("eta", "alpha", "tau", "K")]
+        rows = [(n, self.numbers[n], exact) for n in ("eta", "alpha", "tau")]
+        ran_on = f"the run's {self.K} steps but the last tau, by which it ran on"
+        rows.append(("K", float(self.of), exact if self.of == self.K else ran_on))
         rows += [(n, self.numbers[n], "exact, from full gradients and shapes") for n in ("rho", "E0")]
         rows += [(n, v, how.get(n, "given")) for n, v in c.values.items()]
         rows += [
@@ -134,6 +127,8 @@ class Editions:
             ("sigma", self.trajectory["sigma"], "root mean square of the noise along the trajectory"),
             ("f_star", self.trajectory["f_star"], "last objective of the trajectory"),
         ]
+        if "s" in self.bound.symbols:
+            rows.append(("s", self.numbers["s"], "age of the reference that was recorded"))
         inexact = "inexact-lmo" in self.bound.assumptions
         rows += [(n, self.numbers[n], "measured over the run") for n in ("r_lo", "r_hi") if inexact]
         rows += [("dbar", self.numbers["dbar"], "measured over the run")] if self.first else []
@@ -148,7 +143,7 @@ class Editions:
             raise InputError(PART)
         bound = self.bound if bound is None else bound
         gap = self.f_start - given["f_star"] if "f_star" in given else math.nan
-        values = {**self.numbers, **given, "Delta0": gap, "Delta1": gap}
+        values = {**self.numbers, **given, "Delta0": gap, "Delta1": gap, "K": float(self.of)}
         missing = [n for n in bound.symbols if n not in values or not math.isfinite(values[n])]
         if missing:
             names = ["f_star" if name.startswith("Delta") else name for name in missing]
@@ -158,28 +153,30 @@ class Editions:
 
     @property
     def _counts(self) -> tuple[float, float, float]:
-        """How often the error against z_k and that against the gradient taken count, and r_lo."""
+        """How often the error against z_k and that of OTHER count, and r_lo."""
         inexact = "inexact-lmo" in self.bound.assumptions
         q = self.numbers["r_hi"] / self.numbers["r_lo"] if inexact else 1.0
         r_lo = self.numbers["r_lo"] if inexact else 1.0
         own = OWN[self.bound.name]
-        if own == "taken_norm":
+        if own in OTHER:
             return q, 1.0, r_lo
         return (q, 0.0, r_lo) if own in ("momentum_norm", "called_norm") else (1.0 + q, 0.0, r_lo)
 
     def _measured(self) -> dict[str, float]:
         """The bound's terms in the norms that the run had."""
-        at_z, at_taken, r_lo = self._counts
-        m = self._means
+        at_z, other, r_lo = self._counts
+        m, at_reference = self._means, "reference" in self.bound.terms
         terms = {
             "initial": self.gap / (self.numbers["eta"] * self.K) / r_lo,
             "step": m["segment"] / r_lo,
-            "momentum_lag": at_z * m["lag"] + (at_taken * m["shifted_lag"] if at_taken else 0.0),
+            "momentum_lag": at_z * m["lag"] + (other * m["shifted_lag"] if other and not at_reference else 0.0),
             "delay": at_z * m["delay"],
-            "noise": (at_z + at_taken) * m["noise_norm"],
-            "start": (at_z + at_taken) * m["start"],
+            "noise": (at_z + other) * m["noise_norm"],
+            "start": (at_z + other) * m["start"],
         }
-        return terms | ({"return": m["return_change"]} if "return" in self.bound.terms else {})
+        extra = {"return": m["return_change"], "reference": m["reference"]}
+        terms |= {name: value for name, value in extra.items() if name in self.bound.terms}
+        return {name: value * self.K / self.of for name, value in terms.items()}
 
     def editions(self) -> dict[str, dict[str, Any]]:
         """Three editions: constants that hold everywhere, constants of the trajectory, measured terms."""
@@ -201,15 +198,16 @@ class Editions:
 
     def waterfall(self) -> list[dict[str, Any]]:
         """From the measured average to the worst case; each level with what it adds to the one before."""
-        at_z, at_taken, r_lo = self._counts
+        at_z, other, r_lo = self._counts
         editions, n = self.editions(), self.numbers
-        own = self.rows.mean(OWN[self.bound.name])
+        own = OWN[self.bound.name]
         measured = editions["measured"]["terms"]
         kept = {name: measured[name] for name in ("initial", "step", "return") if name in measured}
         error = at_z * n[f"mean_{self.called}error_norm"]
-        error += at_taken * n[f"mean_{self.called}shifted_error_norm"] if at_taken else 0.0
+        error += other * n[f"mean_{self.called}{OTHER[own]}_error_norm"] if other else 0.0
+        error *= self.K / self.of
         levels: list[tuple[str, float | None, str]] = [
-            ("measured average", own, "what the theorem bounds"),
+            ("measured average", self.rows.mean(own), "what the theorem bounds"),
             ("momentum's errors as they were", sum(kept.values()) + error, "pathwise: progress and triangle"),
             ("measured terms", editions["measured"]["value"], "pathwise: the errors in the norms of their parts"),
         ]

@@ -50,12 +50,18 @@ OF_ANY_VECTORS = frozenset(
         "called_shifted_error_norm <= called_noise_norm + called_shifted_lag_norm",
         "inner_called_error <= called_error_norm*direction_norm",
         "called_noise_norm <= called_noise_frobenius*rho",
+        "reference_norm <= momentum_norm + reference_error_norm",
+        "reference_lag_norm <= reference_bias + shifted_lag_norm",
+        "reference_error_norm <= noise_norm + reference_lag_norm",
+        "reference_norm <= called_norm + called_reference_error_norm",
+        "called_reference_lag_norm <= alpha*reference_bias + reference_lag_norm*(1 - alpha)",
+        "called_reference_error_norm <= called_noise_norm + called_reference_lag_norm",
     }
 )
 #: The run's own extremes: of the directions' norms and of what they have along what the oracle is called at.
 EXTREMES = {"r_lo", "r_hi", "longest_step"}
 #: What an inequality with an extreme can be wrong about all the same.
-TOLD = {"L", "age", "j"}
+TOLD = {"L", "age", "j", "reference_age"}
 
 
 def statement(relation: Relation | Inequality) -> str:

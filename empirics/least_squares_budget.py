@@ -19,6 +19,8 @@ from empirics.budget import Constants, budget
 from empirics.least_squares_run import record_run, recorder_of
 from empirics.lmo_path import Setting
 from empirics.problems.matrix_least_squares import MatrixLeastSquares
+from empirics.reference_recording import reference_of
+from theory.registry import BOUNDS
 
 TAUS, ETAS, ALPHAS, SIGMAS = (0, 1, 2, 4), (0.01, 0.1, 1.0), (0.05, 0.3, 0.7, 1.0), (0.0, 0.3, 3.0)
 #: Start of the round problem: so far that no step of a short run passes the minimum.
@@ -64,13 +66,16 @@ def budget_of_setting(
     planted: int = 0,
     seed: int = 0,
     series: bool = False,
+    reference: int | None = None,
 ) -> dict[str, Any]:
-    """Run and take apart; planted: so many steps of delay more in the data than the budget is told of.
+    """Run and take apart; planted: so many steps of delay more in the data than the budget is told of; reference: s
+    of a theorem that has one, its best choice where None.
 
     Raises InputError for a theorem that cannot be taken apart.
     """
     noise = problem.noise(setting.sigma, setting.updates, seed)
     data = replace(setting, tau=setting.tau + planted)
-    recorder = record_run(problem, data, noise, x0, recorder=recorder_of(problem, setting))
     facts, constants = facts_of_setting(setting), constants_of_setting(problem, setting)
+    s = reference_of([BOUNDS[theorem]], facts) if reference is None and theorem in BOUNDS else reference
+    recorder = record_run(problem, data, noise, x0, recorder=recorder_of(problem, setting, reference=s))
     return budget(theorem, recorder, facts, constants, series=series)

@@ -18,7 +18,12 @@ NAME = "x"
 
 
 def recorder_of(
-    problem: MatrixLeastSquares, setting: Setting, m0: np.ndarray | None = None, shifted: bool = True, every: int = 1
+    problem: MatrixLeastSquares,
+    setting: Setting,
+    m0: np.ndarray | None = None,
+    shifted: bool = True,
+    every: int = 1,
+    reference: int | None = None,
 ) -> LMORecorder:
     """A recorder for a run of that setting, with the problem's exact gradients."""
 
@@ -37,6 +42,7 @@ def recorder_of(
         every=every,
         shifted=shifted,
         nesterov=setting.nesterov,
+        reference=reference,
         start=None if m0 is None else {NAME: torch.from_numpy(np.asarray(m0, dtype=float))},
     )
 

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from empirics.estimators.weights import minus
 from empirics.nesterov_recording import called_quantities
+from empirics.reference_recording import reference_quantities
 
 Weights = Mapping[str, Tensor]
 Vectors = Mapping[str, dict[str, Tensor]]
@@ -82,6 +83,9 @@ def full(v: Vectors, eta: float, shifted: bool) -> tuple[dict[str, Any], dict[st
         if "read_before" in v:
             duals["taken_change"] = minus(v["taken_before"], taken)
             primals["taken_step_norm"] = minus(v["read"], v["read_before"])
+    if "reference" in v:
+        at_reference, gap = reference_quantities(v)
+        duals, primals = duals | at_reference, primals | gap
     if "at_x" in v:
         duals |= {"grad_norm_at_x": v["at_x"], "return_change": minus(v["at_x"], g)}
         primals["return_gap_norm"] = minus(v["x"], v["z"])

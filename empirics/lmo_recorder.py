@@ -7,13 +7,14 @@ z_k is x_k, or under error feedback the virtual iterate y_k, k >= 1. Per step, i
     without them            step_norm direction_norm momentum_norm inner_momentum gap_norm delta, update_drift
     of each step            smoothness_used: the largest L that a step of the proofs needs here; oracle_quality
     with nesterov           the same of where the oracle is called (`nesterov_recording`)
+    with a reference s      the same against the gradient s steps back (`reference_recording`)
     running sums            measured_start measured_lag measured_delay measured_shifted_lag: Lemma C's terms with the
                             norms that the run had in place of L eta
 nu_k and the running sums need every step; with `every` > 1 they are absent. The segment is looked at where t = 1.
 
 Vectors wait in a block, so that one call of the singular values serves many steps; a block holds about BLOCK numbers of
-each vector at most, or one step. Gradients are kept at the last 2 tau + 3 points. Cost: benchmarks/empirics.py, with
-shifted=False.
+each vector at most, or one step. Gradients are kept at the last 2 tau + 3 points, or s + 1.
+Cost: benchmarks/empirics.py, with shifted=False.
 """
 
 from __future__ import annotations
@@ -30,9 +31,10 @@ from empirics.batched_norms import model_norms
 from empirics.errors import InputError
 from empirics.estimators.model_norm import ModelNorm
 from empirics.estimators.weights import minus
-from empirics.lmo_quantities import complete_row, full, light
+from empirics.lmo_quantities import LEAST_DISTANCE, complete_row, full, light
 from empirics.nesterov_recording import mixed
 from empirics.reductions import Rows
+from empirics.reference_recording import Reference
 from empirics.running_terms import RunningTerms
 from empirics.virtual_iterate import Feedback, VirtualIterate
 
@@ -49,7 +51,7 @@ class LMORecorder:
     norm, eta, alpha: of the run; tau: its delay, to know which gradients are asked for again; feedback: of a corrected
     run; objective: None records what needs no full gradient; every: steps between two records; shifted: what the
     theorem at the gradient's own place needs too; start: m_0 (None: 0), or "gradient"; capacity: rows kept as they are;
-    nesterov: of a run with Nesterov's direction.
+    nesterov: of a run with Nesterov's direction; reference: s, of a run without feedback whose every step is recorded.
     """
 
     norm: ModelNorm
@@ -63,6 +65,7 @@ class LMORecorder:
     start: Weights | str | None = None
     capacity: int = 4096
     nesterov: bool = False
+    reference: int | None = None
     rows: Rows = field(init=False)
     once: dict[str, float] = field(default_factory=dict)
     steps: int = 0
@@ -72,11 +75,16 @@ class LMORecorder:
             raise InputError(f"every: {self.every!r}; allowed is an integer >= 1")
         if self.eta <= 0 or not 0 < self.alpha <= 1:
             raise InputError(f"eta, alpha: {self.eta!r}, {self.alpha!r}; allowed are eta > 0 and 0 < alpha <= 1")
+        if self.reference is not None and not (self.complete and self.shifted and self.feedback is None):
+            needs = "every = 1, an objective, shifted and no feedback"
+            raise InputError(f"reference: {self.reference}; allowed is None but with {needs}")
         self.rows = Rows(self.capacity)
         self._known: list[tuple[Weights, float, Weights]] = []
         self._block: list[tuple[dict[str, float], dict[str, Weights]]] = []
         self._virtual = None if self.feedback is None else VirtualIterate(self.feedback)
         self._terms = RunningTerms(self.alpha, self.tau, self.once, self.shifted and self.feedback is None)
+        s, tau, layers = self.reference, self.tau, self.norm.layers
+        self._reference = None if s is None else Reference(s, tau, self.alpha, layers)
         self._previous: Weights | None = None  # U_{k-1}
         self._noise: Weights | None = None
         self._read_before: tuple[Weights, Weights] | None = None
@@ -145,7 +153,11 @@ class LMORecorder:
             vectors |= {"x": x, "at_x": self._at(x)[1]}
         if self._read_before is not None:
             vectors |= {"read_before": self._read_before[0], "taken_before": self._read_before[1]}
-        self._push({"k": float(k), "f_now": f_now, "f_next": f_next, "age": self._age(k, read)}, vectors)
+        row = {"k": float(k), "f_now": f_now, "f_next": f_next, "age": self._age(k, read)}
+        if self._reference is not None:
+            vectors |= self._reference.vectors(x, at_z, m, vectors["noise"])
+            row |= self._reference.walk(k, row["age"], at_read)
+        self._push(row, vectors)
         self._read_before = (read, at_read) if self.shifted and self.every == 1 else None
         self._previous = update if self.every == 1 else None
 
@@ -215,4 +227,6 @@ class LMORecorder:
                 complete_row(row, self.eta, corrected=self.feedback is not None)
             if self.complete:
                 self._terms.add(row)
+            if self._reference is not None:
+                self._reference.complete(row, LEAST_DISTANCE * self.eta)
             self.rows.add(row)

@@ -24,6 +24,7 @@ from empirics.errors import InputError
 from empirics.estimators.model_norm import ModelNorm
 from empirics.estimators.objective import FiniteObjective
 from empirics.lmo_recorder import LMORecorder
+from empirics.reference_recording import reference_of, too_old
 from empirics.virtual_iterate import Feedback
 from pipeline.delays import delay_summary
 from pipeline.divergence import diverged
@@ -125,13 +126,14 @@ def budgets_of_run(
     for theorem in theorems:
         check_has_budget(theorem)
     facts = facts_of_run(config)
-    why = {theorem: reasons(get_bound(theorem), facts) for theorem in theorems}
+    bounds = {theorem: get_bound(theorem) for theorem in theorems}
+    why = {theorem: reasons(bound, facts) or too_old(bound, facts) for theorem, bound in bounds.items()}
     if all(why.values()):
         return [_no_numbers(theorem, why[theorem], None) for theorem in theorems], None
     if lost is not None:
         return [_no_numbers(theorem, why[theorem], lost) for theorem in theorems], None
     objective = Objective.make(config, text, windows)
-    recorder = recorder_of_run(config, facts, objective.finite)
+    recorder = recorder_of_run(config, facts, objective.finite, reference=reference_of(bounds.values(), facts))
 
     def observe(state: OracleState) -> None:
         recorder(state)
@@ -169,9 +171,9 @@ def _no_numbers(theorem: str, why: list[str], lost: str | None) -> dict[str, Any
 
 
 def recorder_of_run(
-    config: TrainConfig, facts: RunFacts, finite: FiniteObjective | None, every: int = 1
+    config: TrainConfig, facts: RunFacts, finite: FiniteObjective | None, every: int = 1, reference: int | None = None
 ) -> LMORecorder:
-    """A recorder of a run of the LMO optimizer; finite None: of what needs no full gradient."""
+    """A recorder of a run of the LMO optimizer; finite None: of what needs no full gradient; reference: see there."""
     parameters = named_parameters(config)
     groups = _plain(config).make_optimizer(parameters).param_groups
     corrected = facts.correction == "error-feedback"
@@ -184,5 +186,6 @@ def recorder_of_run(
         objective=None if finite is None else lambda weights: finite.value_and_gradient(dict(weights)),
         every=every,
         nesterov=all(group["nesterov"] for group in groups),
+        reference=reference,
         start="gradient" if groups[0]["momentum_start"] == "gradient" else None,
     )

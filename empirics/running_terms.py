@@ -1,4 +1,8 @@
-"""Lemma C's terms along a run, with the norms that the run had in place of L eta: sums of which one number is kept."""
+"""Lemma C's terms along a run, with the norms that the run had in place of L eta: sums of which one number is kept.
+
+grad_norm_tau_back is grad_norm of tau steps before, from k = tau on: its mean is that of all iterates but the last tau,
+the left side of Theorem 1s read on a run that ran on (`theory.lmo.at_iterate`).
+"""
 
 from __future__ import annotations
 
@@ -29,6 +33,7 @@ class RunningTerms:
     _sums: dict[str, float] = field(
         default_factory=lambda: {"lag": 0.0, "delay": 0.0, "shifted": 0.0, "weighted": 0.0}
     )
+    _norms: list[float] = field(default_factory=list)  # of the gradients at the last tau + 1 iterates
     _steps: list[float] = field(default_factory=list)  # their norms, the oldest that the next step asks for first
 
     def add(self, row: dict[str, float]) -> None:
@@ -49,4 +54,7 @@ class RunningTerms:
         if self.shifted:
             sums["shifted"] = 0.0 if first else b * (sums["shifted"] + row["taken_change"])
             row["measured_shifted_lag"] = sums["shifted"]
+            self._norms = [*self._norms, row["grad_norm"]][-(self.tau + 1) :]
+            if k >= self.tau:
+                row["grad_norm_tau_back"] = self._norms[0]
         self._before = row

@@ -17,10 +17,12 @@ equality that is no definition is violated, or the oracle's losses are not the r
 not about the run, 3 the run diverged (docs/budget.md says when that is)."""
 #: Theorems that have a budget, `empirics.budget.OWN`, without importing it for --help.
 THEOREMS = (
-    "delayed-lmo", "delayed-lmo-finite", "delayed-lmo-shifted", "delayed-lmo-momentum", "error-feedback",
-    "error-feedback-any-delay", "error-feedback-at-x", "delayed-lmo-inexact", "delayed-lmo-inexact-shifted",
+    "delayed-lmo", "delayed-lmo-finite", "delayed-lmo-shifted", "delayed-lmo-median", "delayed-lmo-iterate",
+    "delayed-lmo-momentum", "error-feedback", "error-feedback-any-delay", "error-feedback-at-x",
+    "delayed-lmo-inexact", "delayed-lmo-inexact-shifted", "delayed-lmo-inexact-median",
     "delayed-lmo-inexact-momentum", "delayed-lmo-nesterov", "delayed-lmo-nesterov-shifted",
-    "delayed-lmo-nesterov-momentum", "delayed-lmo-inexact-nesterov", "delayed-lmo-inexact-nesterov-shifted",
+    "delayed-lmo-nesterov-median", "delayed-lmo-nesterov-momentum", "delayed-lmo-inexact-nesterov",
+    "delayed-lmo-inexact-nesterov-shifted", "delayed-lmo-inexact-nesterov-median",
     "delayed-lmo-inexact-nesterov-momentum",
 )  # fmt: skip
 

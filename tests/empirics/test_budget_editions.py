@@ -25,7 +25,7 @@ PROBLEM = random_problem(3, 4, seed=2)
 NORM = get_norm("spectral")
 # Sums of a few dozen float64 numbers of size 1 to 100.
 CLOSE = 1e-11
-FORMS = ("", "-shifted", "-momentum")
+FORMS = ("", "-shifted", "-median", "-momentum")
 INEXACT = [f"delayed-lmo-inexact{nesterov}{form}" for nesterov in ("", "-nesterov") for form in FORMS]
 CORRECTED = [(3, "extrapolate"), (3, "telescoped"), (1, "extrapolate")]
 
@@ -35,13 +35,13 @@ def polar(matrix: np.ndarray) -> np.ndarray:
     return u @ v
 
 
-def run(tau=2, K=18, sigma=0.3, correction="none", form="extrapolate", nesterov=False, flip=None):
+def run(tau=2, K=18, sigma=0.3, correction="none", form="extrapolate", nesterov=False, flip=None, reference=None):
     """A path written out, and what the recorder makes of it. Directions are turned and up to 1.2 long; at step `flip`
     it points uphill."""
     s = Setting("inexact", tau, 0.1, 0.3, K, sigma, correction, form, nesterov=nesterov)
     rng, a, N = np.random.default_rng(5), s.alpha, s.updates
     noise, m0 = PROBLEM.noise(sigma, N, 3), rng.standard_normal(PROBLEM.shape)
-    recorder = recorder_of(PROBLEM, s, m0)
+    recorder = recorder_of(PROBLEM, s, m0, reference=reference)
     x, m, U, taken, called, d = [np.ones(PROBLEM.shape)], [m0], [], [], [], []
     c, lag = (0.0, 1) if correction == "none" else (float(tau), 1) if form == "extrapolate" else (1.0, tau)
     tensors = [{NAME: torch.from_numpy(x[0])}]
@@ -63,6 +63,7 @@ def run(tau=2, K=18, sigma=0.3, correction="none", form="extrapolate", nesterov=
     y = np.array([x[k] - c * past[k] if k else x[0] for k in range(N + 1)])
     path = SimpleNamespace(s=s, x=np.array(x), y=y, m=np.array(m), taken=np.array(taken), called=np.array(called))
     path.d, path.noise, path.first, path.recorder = np.array(d), noise, N - K, recorder
+    path.reference = 0 if reference is None else reference
     return path
 
 
@@ -82,12 +83,17 @@ def transcribed(p) -> dict[str, float]:
     bias, change = NORM.dual(grad(taken) - g), NORM.dual(g[:-1] - g[1:])
     moved = NORM.dual(grad(taken[:-1]) - grad(taken[1:]))
     E0, at_start = float(NORM.dual(p.m[0] - grad(p.x[0]))), float(NORM.dual(grad(p.x[0]) - grad(p.y[first])))
-    sums = {"lag": [], "delay": [], "shifted_lag": [], "start": []}
+    sums = {"lag": [], "delay": [], "shifted_lag": [], "start": [], "reference": []}
+    at = x[np.maximum(np.arange(s.K) - p.reference, 0)]
     for i in range(s.K):
         k = first + i
         sums["lag"].append(sum(b ** (i - j + 1) * change[j - 1] for j in range(1, i + 1)))
         sums["shifted_lag"].append(sum(b ** (i - j + 1) * moved[j - 1] for j in range(1, i + 1)))
         sums["delay"].append(s.alpha * sum(b ** (i - j) * bias[j] for j in range(i + 1)))
+        n = max(p.reference - s.tau, 0)
+        held = sums["shifted_lag"][i - n] * b**n if i >= n else 0.0
+        apart = [(s.alpha if n else 1.0) * NORM.dual(grad(taken[i - j]) - grad(at[i])) for j in range(min(n, i) + 1)]
+        sums["reference"].append(held + sum(b**j * apart[j] for j in range(min(max(n, 1), i + 1))))
         sums["start"].append(b ** (k + 1) * E0 + b**k * at_start * first)
     called, noise = p.called[first:], nu[first:]
     if s.nesterov:
@@ -99,6 +105,8 @@ def transcribed(p) -> dict[str, float]:
         "gap": float(PROBLEM.f(z[0]) - PROBLEM.f(z_next[-1])), "segment": float(segment.mean()) / s.eta,
         "noise": float(NORM.dual(noise).mean()), "bias": float(bias.mean()),
         "error": float(NORM.dual(called - g).mean()), "shifted_error": float(NORM.dual(called - grad(taken)).mean()),
+        "reference_error": float(NORM.dual(called - grad(at)).mean()), "s": p.reference,
+        "reference_bias": float(NORM.dual(grad(taken) - grad(at)).mean()),
         "return": float(NORM.dual(grad(x) - g).mean()), "L": max(ratios), "f_last": float(PROBLEM.f(z_next[-1])),
         "f_start": float(PROBLEM.f(p.y[first])), "sigma": math.sqrt((p.noise[first:] ** 2).sum((1, 2)).mean()),
         "r_lo": min(1.0, along.min()), "r_hi": max(1.0, NORM.norm(p.d[first:]).max()),
@@ -110,17 +118,20 @@ def expected_terms(theorem: str, v: dict[str, float]) -> dict[str, float]:
     """(1/r_lo) of what the objective won and lost, and each error as often as the theorem counts it."""
     inexact, nesterov = "inexact" in theorem, "nesterov" in theorem
     r_lo, q = (v["r_lo"], v["r_hi"] / v["r_lo"]) if inexact else (1.0, 1.0)
-    at_z = q if theorem.endswith(("-momentum", "-shifted")) else 1 + q
-    at_taken = 1.0 if theorem.endswith("-shifted") else 0.0
+    at_z = q if theorem.endswith(("-momentum", "-shifted", "-median")) else 1 + q
+    at_taken, at_reference = float(theorem.endswith("-shifted")), float(theorem.endswith("-median"))
+    other = at_taken + at_reference
     b = 1 - v["alpha"] if nesterov else 1.0
     terms = {
         "initial": v["gap"] / (v["eta"] * v["K"] * r_lo),
         "step": v["segment"] / r_lo,
         "momentum_lag": at_z * b * v["lag"] + at_taken * b * v["shifted_lag"],
         "delay": at_z * (b * v["delay"] + (1 - b) * v["bias"]),
-        "noise": (at_z + at_taken) * v["noise"],
-        "start": (at_z + at_taken) * b * v["start"],
+        "noise": (at_z + other) * v["noise"],
+        "start": (at_z + other) * b * v["start"],
     }
+    if at_reference:
+        terms["reference"] = b * v["reference"] + (1 - b) * v["reference_bias"]
     return terms | ({"return": v["return"]} if theorem == "error-feedback-at-x" else {})
 
 
@@ -140,17 +151,21 @@ def check_editions(theorem: str, editions: dict, v: dict[str, float]) -> None:
         assert editions[name]["terms"] == pytest.approx(dict(bound.evaluate_terms(**of)), rel=CLOSE), name
 
 
-@pytest.mark.parametrize("theorem", INEXACT)
-def test_editions_of_an_inexact_oracle_are_those_of_the_path(theorem):
-    path = run(nesterov="nesterov" in theorem)
+@pytest.mark.parametrize(
+    ("theorem", "s"),
+    [(name, s) for name in INEXACT for s in ((0, 2, 3, 7) if name.endswith("-median") else (None,))],
+)
+def test_editions_of_an_inexact_oracle_are_those_of_the_path(theorem, s):
+    path = run(nesterov="nesterov" in theorem, reference=s)
     v = transcribed(path)
     assert 0.7 < v["r_lo"] < 0.9 and v["r_hi"] == pytest.approx(1.2)
     found = budget(theorem, path.recorder, facts_of_setting(path.s), constants_of_setting(PROBLEM, path.s))
     assert found["status"] == "complete" and found["violations"] == 0 and not found["not_recorded"]
     check_editions(theorem, found["editions"], v)
     terms, q = found["editions"]["measured"]["terms"], v["r_hi"] / v["r_lo"]
-    at_z = q if theorem.endswith(("-momentum", "-shifted")) else 1 + q
+    at_z = q if theorem.endswith(("-momentum", "-shifted", "-median")) else 1 + q
     error = at_z * v["error"] + (v["shifted_error"] if theorem.endswith("-shifted") else 0.0)
+    error += v["reference_error"] if theorem.endswith("-median") else 0.0
     levels = [level["value"] for level in found["waterfall"]]
     assert levels[1] == pytest.approx(terms["initial"] + terms["step"] + error, rel=CLOSE)
     assert levels[0] <= levels[1] <= levels[2]
@@ -158,10 +173,10 @@ def test_editions_of_an_inexact_oracle_are_those_of_the_path(theorem):
     assert (named["r_lo"], named["r_hi"]) == pytest.approx((v["r_lo"], v["r_hi"]), rel=CLOSE)
 
 
-@pytest.mark.parametrize("theorem", ["delayed-lmo", "delayed-lmo-shifted", "delayed-lmo-momentum"])
+@pytest.mark.parametrize("theorem", [f"delayed-lmo{form}" for form in FORMS])
 def test_editions_are_those_of_the_path(theorem):
     """The oracle is inexact here as well, which the recorder does not mind: the theorem's rows do."""
-    path = run()
+    path = run(reference=4 if theorem.endswith("-median") else None)
     v = transcribed(path)
     found = budget(theorem, path.recorder, facts_of_setting(path.s), constants_of_setting(PROBLEM, path.s))
     check_editions(theorem, found["editions"], v)

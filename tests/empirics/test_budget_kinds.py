@@ -27,6 +27,7 @@ from empirics.least_squares_budget import budget_of_setting, facts_of_setting
 from empirics.least_squares_run import NAME, record_run, recorder_of
 from empirics.lmo_path import Setting
 from empirics.problems.matrix_least_squares import random_problem
+from empirics.reference_recording import reference_of
 from theory.proofs import PROOFS
 from theory.registry import get_bound
 
@@ -40,7 +41,8 @@ def arbitrary(theorem: str, seed: int) -> dict[str, int]:
     tau = 1 if theorem in ("error-feedback", "error-feedback-at-x") else 2
     correction = "error-feedback" if corrected else "none"
     setting = Setting("arbitrary", tau, 0.1, 0.3, 9, 0.0, correction, nesterov="nesterov" in theorem)
-    recorder = recorder_of(PROBLEM, setting)
+    reference = reference_of([get_bound(theorem)], facts_of_setting(setting))
+    recorder = recorder_of(PROBLEM, setting, reference=reference)
 
     def draw(scale: float = 1.0) -> dict[str, torch.Tensor]:
         return {NAME: torch.from_numpy(scale * rng.standard_normal((3, 4)))}

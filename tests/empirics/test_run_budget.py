@@ -26,6 +26,7 @@ CONFIG = TrainConfig(steps=7, sequences=2, microbatches=2, optimizer="lmo", dtyp
     [
         ("delayed-lmo", {}),
         ("delayed-lmo-shifted", {"schedule": "uniform", "tau": 2}),
+        ("delayed-lmo-median", {}),
         ("error-feedback", {"correction": "error-feedback"}),
         ("error-feedback-any-delay", {"correction": "error-feedback", "schedule": "uniform", "tau": 2}),
     ],

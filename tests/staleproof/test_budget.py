@@ -102,7 +102,7 @@ def test_every_theorem_that_is_about_the_run(trained, capsys):
     others = {name for name, s in status.items() if s == "not applicable"}
     assert others == {name for name in status if "nesterov" in name or name.startswith("error-feedback")}
     words = output(capsys, str(trained), "--windows", "4", "--theorem", "all")[1]
-    assert words.count("waterfall") == 7 and "not applicable" not in words
+    assert words.count("waterfall") == 10 and "not applicable" not in words
 
 
 @pytest.mark.processes
