@@ -119,7 +119,7 @@ def _fixed(bound: Bound, names: tuple[str, ...], values: Mapping[str, object]) -
 
 
 def _total(bound: Bound, fixed: Mapping[str, float]) -> sp.Expr:
-    """The right side, with what is optional and not given replaced by its best choice."""
+    """The right side, with what is optional and not given replaced by what `Bound.optional` has."""
     best = {QUANTITIES[name].symbol: choice for name, choice in bound.optional.items() if name not in fixed}
     return sp.Add(*(term.subs(best) for term in bound.terms.values()))
 
