@@ -8,7 +8,7 @@ from theory.bound import TERM_NAMES
 values = dict(L=1, eta=0.01, alpha=0.05, tau=1, sigma=0.1, rho=1, Delta0=1, K=1000, E0=0, dbar=0.3, Delta1=1)
 rows = []
 for name, bound in BOUNDS.items():
-    complete = set(bound.symbols) <= {*values, *bound.optional}  # what is optional takes its best choice
+    complete = set(bound.symbols) <= {*values, *bound.optional}  # what is optional may be left out
     if complete and not contradiction(bound.assumptions, values):
         at = bound.evaluate_terms(**{symbol: values[symbol] for symbol in bound.symbols if symbol in values})
         rows.append((name, *(at.get(term) for term in TERM_NAMES), sum(at.values())))

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from staleproof.errors import InputError
 from staleproof.output import emit, emit_json
 
 if TYPE_CHECKING:
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
     from theory.bound import Bound
     from theory.comparison import TermComparison
+
+DIFFERENT = "The metrics differ: compare terms, not totals."
 
 
 def show_expansion(bound: Bound, args: argparse.Namespace) -> None:
@@ -59,11 +62,13 @@ def show_comparison(
     first: Bound, second: Bound, values: dict[str, float], schedule: list[str], args: argparse.Namespace
 ) -> None:
     """Term by term, what only one of the two assumes, and the verdict at the values where they are given."""
-    from theory.comparison import at_values, comparison_json, verdicts
+    from theory.comparison import DIFFER, at_values, comparison_json, verdicts
 
     numbers = at_values(first, second, values) if values else ()
     judged = verdicts(*numbers) if numbers else {}
     comparison = first.compare(second)
+    if judged and not comparison.same_metric:
+        judged["total"] = DIFFER
     if args.json:
         by_name = {
             bound.name: {"value": here["total"], "terms": {name: x for name, x in here.items() if name != "total"}}
@@ -80,13 +85,15 @@ def show_comparison(
     emit("\n".join([f"{first.name} -> {second.name}", *(f"  with {line}" for line in schedule)]))
     rows = []
     for term in (*comparison.terms, comparison.total):
-        shown = [f"{here[term.name]:.6g}" if term.name in here else "-" for here in numbers]
+        shown = [number(here[term.name]) if term.name in here else "-" for here in numbers]
         words = _at_numbers(term, *(here.get(term.name) for here in numbers)) if numbers else term.text
         if numbers:
             who = {"equal": "equal", "smaller": f"smaller: {second.name}", "larger": f"smaller: {first.name}"}
-            last = who[judged[term.name]]
+            last = who.get(judged[term.name], judged[term.name])
         elif term.smaller in ("equal", "depends"):
             last = "equal" if term.smaller == "equal" else "depends on the values"
+        elif term.smaller == DIFFER:
+            last = DIFFER
         else:
             last = f"smaller: {_who(term.smaller, first.name, second.name)}"
         rows.append((words, *shown, last))
@@ -99,8 +106,58 @@ def show_comparison(
     if comparison.exclusive:
         emit(f"No run fulfils both {comparison.exclusive}.")
     if not comparison.same_metric:
-        emit("The metrics differ: compare terms, not totals.")
+        emit(DIFFERENT)
     emit("Both are upper bounds: their difference bounds no measured difference.")
+
+
+def show_table(
+    bounds: Sequence[Bound], values: dict[str, float], schedule: list[str], args: argparse.Namespace
+) -> None:
+    """More than two bounds at the same values: one row a bound, one column a term; what not all of them assume."""
+    import sympy as sp
+
+    from theory.bound import TERM_NAMES
+    from theory.comparison import numbers_at, refuse_units
+
+    refuse_units(bounds)
+    if args.latex:
+        from staleproof.statements import statement
+
+        emit("\n\n".join(map(statement, bounds)))
+        return
+    if not values:
+        raise InputError(f"set: not given; {len(bounds)} bounds are compared at values, only two without")
+    numbers = {bound.name: here for bound, here in zip(bounds, numbers_at(bounds, values), strict=True)}
+    needs = {bound.name: [*bound.assumptions, *map(sp.sstr, bound.conditions)] for bound in bounds}
+    shared = set.intersection(*map(set, needs.values()))
+    only = {name: [one for one in needed if one not in shared] for name, needed in needs.items()}
+    same = len({bound.metric for bound in bounds}) == 1
+    if args.json:
+        terms = {name: {term: x for term, x in here.items() if term != "total"} for name, here in numbers.items()}
+        by_name = {name: {"value": here["total"], "terms": terms[name]} for name, here in numbers.items()}
+        found = {"bounds": [bound.name for bound in bounds], "same_metric": same, "numbers": by_name, "assumed": only}
+        emit_json({**found, "values": values, "schedule": schedule})
+        return
+    emit("\n".join([f"{len(bounds)} bounds, term by term", *(f"  with {line}" for line in schedule)]))
+    columns = [name for name in (*TERM_NAMES, "total") if any(name in here for here in numbers.values())]
+    rows = [["", *columns]]
+    rows += [
+        [name, *(number(here[term]) if term in here else "-" for term in columns)] for name, here in numbers.items()
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        emit("  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+    for name, assumed in only.items():
+        if assumed:
+            emit(f"not all, but {name} assumes: {', '.join(assumed)}")
+    if not same:
+        emit(DIFFERENT)
+    emit("All are upper bounds: their differences bound no measured difference.")
+
+
+def number(value: float) -> str:
+    """A number of the text output: six significant digits; JSON has them all."""
+    return f"{value:.6g}"
 
 
 def _at_numbers(term: TermComparison, first: float | None, second: float | None) -> str:
@@ -118,12 +175,15 @@ def _who(smaller: str, first: str, second: str) -> str:
 
 
 def head(bound: Bound) -> dict[str, Any]:
-    """What every JSON of a bound begins with."""
+    """What every JSON of a bound begins with; proved: by machine, not in words."""
+    from theory.proved import proof_of
+
     return {
         "name": bound.name,
         "title": bound.title,
         "kind": bound.kind,
         "origin": bound.origin,
+        "proved": proof_of(bound) == "by machine",
         "reference": bound.reference,
         "symbols": list(bound.symbols),
         "conditions": [str(condition) for condition in bound.conditions],
@@ -135,11 +195,15 @@ def head(bound: Bound) -> dict[str, Any]:
 
 
 def hypotheses(bound: Bound, schedule: Sequence[str] = ()) -> str:
-    """Title, kind and reference; what is bounded; under which conditions and assumptions; the schedule whose delay is
-    taken. For text output."""
+    """Title, kind and reference; its proof; what is bounded; under which conditions and assumptions; the schedule whose
+    delay is taken. For text output."""
     import sympy as sp
 
-    lines = [bound.title, f"{bound.kind}; {bound.reference}", f"bounds {bound.metric}"]
+    from theory.proved import proof_of
+
+    proof = proof_of(bound)
+    how = f" (staleproof prove {bound.name})" if proof == "by machine" else ""
+    lines = [bound.title, f"{bound.kind}; {bound.reference}", f"proof: {proof}{how}", f"bounds {bound.metric}"]
     if bound.conditions:
         lines.append(f"if {' and '.join(sp.sstr(condition) for condition in bound.conditions)}")
     lines.append(f"assumes {', '.join(bound.assumptions)}")

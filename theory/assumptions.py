@@ -18,13 +18,16 @@ ASSUMPTIONS: dict[str, str] = {
     "inexact-lmo": "norm(d_k) <= r_hi and <m_{k+1}, d_k> >= r_lo dualnorm(m_{k+1}) at every step and in every layer",
     "nesterov": "the oracle is called at (1-alpha) m_{k+1} + alpha g_k in place of m_{k+1}",
     "star-convex": "f(x) - f_* <= <grad f(x), x - x_*> for all x, with one minimiser x_*",
-    "weight-decay": "x_{k+1} = (1-b) x_k - eta d_k with constant eta, alpha and b; norm(x_0) <= eta/b, "
+    "weight-decay": "m_{k+1} = (1-alpha) m_k + alpha g_k and x_{k+1} = (1-b) x_k - eta d_k with constant eta, alpha "
+    "and b; norm(x_0) <= eta/b, "
     "norm(x_*) = r eta/b with r <= 1",
     "no-delay": "tau = 0",
+    "fresh-gradient": "m_{k+1} = grad f(x_k): no noise, no momentum (alpha = 1), no delay",
     "sample-start": "m_0 is a gradient sample at x_0",
     "tuned-step": "eta is the minimiser of the bound",
     "tuned-momentum": "alpha = 2 sqrt(L Delta0/K) / (rho sigma)",
-    "constant-step": "eta and alpha are the same at every step; no weight decay",
+    "constant-step": "m_{k+1} = (1-alpha) m_k + alpha g_k and U_k = -eta d_k with the same eta and alpha at every "
+    "step, no weight decay; x_{k+1} = x_k + U_k where error-feedback is not assumed",
     "fixed-delay": "the gradient of step k is taken at x_{(k - tau)+}, with the same tau at every step",
     "unbiased": "given the past, the gradient sample of step k has mean grad f where it is taken",
     "independent-batch": "the batch of step k is independent of all earlier steps and of the delay "
@@ -44,7 +47,7 @@ ASSUMPTIONS: dict[str, str] = {
     "pl": "||grad f(x)||^2 >= 2 mu (f(x) - f_*) for all x (Polyak-Lojasiewicz)",
     "pipedream": "y_{m+1} = y_m - gamma g(z_m; xi_m), block s of z_m is block s of y_{m - min(m, S-1-s)}: "
     "weight stashing, textbook warm-up, a step after every microbatch, constant gamma, no momentum",
-    "equal-noise": "every stage's block of a gradient sample has the same variance, sigma^2/S",
+    "equal-noise": "every stage's block of a gradient sample has variance at most sigma^2/S, at every point",
     "local-sgd": "S replicas of the whole model step by themselves and are averaged after every H steps; "
     "their samples are independent; constant gamma, no momentum",
     "delayed-gd": "x_{k+1} = x_k - gamma grad f(x_{(k-tau)+}), no noise",
@@ -52,6 +55,11 @@ ASSUMPTIONS: dict[str, str] = {
 
 # Assumptions that fix a symbol: name -> (symbol, its value).
 FIXED: dict[str, tuple[str, float]] = {"no-delay": ("tau", 0.0), "delay-one": ("tau", 1.0)}
+
+# Assumptions that tie choices to constants of the problem, so that these cannot be tuned: name -> (symbols, how).
+TIED: dict[str, tuple[tuple[str, ...], str]] = {
+    "weight-decay": (("eta", "b"), "r = b norm(x_*)/eta <= 1 and norm(x_0) <= eta/b"),
+}
 
 # Facts of mathematics that a proof may use by name; nobody has to assume them.
 MATHEMATICS: dict[str, str] = {
@@ -71,6 +79,17 @@ def check_assumptions(names: tuple[str, ...], owner: str) -> None:
     for name in names:
         if name not in ASSUMPTIONS:
             raise InputError(f"{owner}: unknown assumption {name!r}; known: {', '.join(ASSUMPTIONS)}")
+
+
+def tied(assumptions: Iterable[str], names: Iterable[str]) -> str | None:
+    """Why the first of `names` that an assumption ties to the problem cannot be tuned, in words, or None."""
+    wanted = tuple(names)
+    for assumption in (a for a in assumptions if a in TIED):
+        symbols, how = TIED[assumption]
+        for name in (n for n in wanted if n in symbols):
+            pair = " and ".join(symbols)
+            return f"{name} cannot be tuned: {assumption} ties {pair} to the problem, {how}; set {pair}"
+    return None
 
 
 def contradiction(names: Iterable[str], values: Mapping[str, float]) -> str | None:

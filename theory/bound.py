@@ -47,8 +47,8 @@ class Bound:
     name: key; title: one line; terms: name (of TERM_NAMES) -> sympy expression in symbols of theory.symbols;
     assumptions: names of theory.assumptions; conditions: sympy relations a run's constants must fulfil;
     metric: LaTeX of the left side; unit: its unit, a key of theory.symbols.UNITS; kind: one of KINDS; origin:
-    one of ORIGINS; reference: where it is stated; optional: symbols that may be left out, and the best choice,
-    which is taken then.
+    one of ORIGINS; reference: where it is stated; optional: symbols that may be left out, and what is taken then: the
+    best choice of what the analysis may choose (s), the largest value of a constant of the problem (r): `left_out`.
     Raises InputError when constructed with anything else.
     """
 
@@ -113,8 +113,14 @@ class Bound:
         """Names of the quantities that `evaluate` needs, in the order of the table of quantities."""
         return free_names(*self.terms.values(), *self.conditions)
 
+    def left_out(self, name: str) -> str:
+        """What stands for an optional symbol that is left out: the end of its domain is the worst case, no choice."""
+        taken = self.optional[name]
+        at_end = taken.is_number and float(taken) == QUANTITIES[name].domain.high
+        return "largest allowed; not given" if at_end else "best choice"
+
     def chosen(self, values: Mapping[str, object]) -> dict[str, object]:
-        """`values`, completed by the best choice of each optional symbol that is left out.
+        """`values`, completed by what `optional` has for each symbol that is left out.
 
         Raises InputError as `evaluate_terms` does.
         """

@@ -1,14 +1,14 @@
 """Two bounds term by term: exact ratios, and which one is smaller where.
 
 Both sides are upper bounds. A smaller bound promises more; their difference bounds no measured difference, and where
-the metrics differ not even the totals compare.
+the metrics differ not even the totals compare. Bounds of different units are refused.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import sympy as sp
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from theory.bound import Bound
 
 LONGEST = 90  # characters of a ratio or a condition that are worth printing
+DIFFER = "metrics differ"  # in place of which total is smaller
 EQUAL = 1e-12  # relative: numbers that differ by the round-off of their sums are equal
 WORDS = {sp.Rational(1, 2): "halves", sp.Integer(2): "doubles", sp.Integer(1): "stays"}
 
@@ -32,7 +33,8 @@ class TermComparison:
     """One term of both bounds; None where a bound has no such term.
 
     ratio: second / first, simplified, where both are there and not 0; smaller: "first", "second", "equal" for all
-    admissible values, or the condition under which the second is smaller; text: in words.
+    admissible values, or the condition under which the second is smaller; DIFFER for the totals of two metrics; text:
+    in words.
     """
 
     name: str
@@ -61,18 +63,21 @@ class Comparison:
 
 
 def compare(first: Bound, second: Bound) -> Comparison:
-    """The comparison, second against first."""
+    """The comparison, second against first. Raises InputError for what is no bound, and where the units differ."""
     from theory.bound import TERM_NAMES
 
+    refuse_units((first, second))
     names = [name for name in TERM_NAMES if name in first.terms or name in second.terms]
     conditions = (*first.conditions, *second.conditions)
     terms = tuple(_term(name, first.terms.get(name), second.terms.get(name), conditions) for name in names)
+    total = _term("total", first.expression, second.expression, conditions)
+    same = first.metric == second.metric
     return Comparison(
         first.name,
         second.name,
-        first.metric == second.metric,
+        same,
         terms,
-        _term("total", first.expression, second.expression, conditions),
+        total if same else replace(total, smaller=DIFFER),
         _only(first, second),
         _only(second, first),
         exclusive(first.assumptions, second.assumptions),
@@ -80,23 +85,46 @@ def compare(first: Bound, second: Bound) -> Comparison:
 
 
 def at_values(first: Bound, second: Bound, values: Mapping[str, float]) -> tuple[dict[str, float], dict[str, float]]:
-    """The terms of both and their "total" at the same values, each bound at those that it has a symbol for.
+    """`numbers_at` of two bounds."""
+    one, two = numbers_at((first, second), values)
+    return one, two
 
-    Raises InputError for a symbol that neither has, for a value that contradicts an assumption of one of them, and for
-    what `Bound.evaluate` refuses.
+
+def numbers_at(bounds: Sequence[Bound], values: Mapping[str, float]) -> list[dict[str, float]]:
+    """The terms of each and their "total" at the same values, each bound at those that it has a symbol for.
+
+    Raises InputError where the units differ, for a symbol that none has, for a value that contradicts an assumption of
+    one of them, and for what `Bound.evaluate` refuses.
     """
-    unknown = [name for name in values if name not in (*first.symbols, *second.symbols)]
+    refuse_units(bounds)
+    unknown = [name for name in values if all(name not in bound.symbols for bound in bounds)]
     if unknown:
-        raise InputError(f"set: neither bound has a symbol {unknown[0]!r}")
+        raise InputError(f"set: none of {', '.join(bound.name for bound in bounds)} has a symbol {unknown[0]!r}")
     out = []
-    for bound in (first, second):
+    for bound in bounds:
         broken = contradiction(bound.assumptions, values)
         if broken:
-            raise InputError(f"set: {broken}, which {bound.name} assumes; at these values the two are not comparable")
+            raise InputError(f"set: {broken}, which {bound.name} assumes; at these values they are not comparable")
         here = {name: value for name, value in values.items() if name in bound.symbols}
         terms = {name: float(term) for name, term in bound.evaluate_terms(**here).items()}
         out.append({**terms, "total": float(bound.evaluate(**here))})
-    return out[0], out[1]
+    return out
+
+
+def refuse_units(bounds: Sequence[Bound]) -> None:
+    """Raises InputError for what is no bound, and for two whose left sides have different units."""
+    from theory.bound import Bound
+
+    for bound in bounds:
+        if not isinstance(bound, Bound):
+            raise InputError(f"compare: {bound!r} is not a bound; give one, e.g. get_bound('delayed-lmo')")
+    one = bounds[0]
+    for other in bounds:
+        if other.unit != one.unit:
+            raise InputError(
+                f"compare: {one.name} bounds a quantity of unit {one.unit}, {other.name} one of {other.unit}; "
+                "only bounds of one unit compare"
+            )
 
 
 def verdict(first: float, second: float) -> str:

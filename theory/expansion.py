@@ -103,6 +103,8 @@ def expand(bound: Bound, tune: tuple[str, ...] | None = None) -> Expansion:
     K^{-1/4}; the message names the part that has none.
     """
     owner = f"bound {bound.name}"
+    if not (tune is None or (isinstance(tune, (tuple, list)) and all(isinstance(name, str) for name in tune))):
+        raise InputError(f"{owner}: tuned {tune!r} is not allowed; give a tuple of names, e.g. ('eta',), or None")
     has = tuple(name for name in (*STEPS, "alpha") if name in bound.symbols)
     names = has if tune is None else tune
     steps = [name for name in names if name in STEPS]

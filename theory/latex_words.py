@@ -26,6 +26,7 @@ ASSUMPTIONS_LATEX: dict[str, str] = {
     "weight-decay": r"$m_{k+1} = (1-<alpha>) m_k + <alpha> g_k$ and $x_{k+1} = (1-<b>) x_k - <eta> d_k$ with constant "
     r"$<eta>$, $<alpha>$ and $<b>$; $\|x_0\| \le <eta>/<b>$, $\|x_*\| = <r> <eta>/<b>$ with $<r> \le 1$",
     "no-delay": r"$<tau> = 0$",
+    "fresh-gradient": r"$m_{k+1} = \nabla f(x_k)$: no noise, no momentum ($<alpha> = 1$), no delay",
     "sample-start": r"$m_0 = g(x_0; \xi)$ with a sample $\xi$",
     "tuned-step": r"$<eta>$ is the minimiser of the bound",
     "tuned-momentum": r"$<alpha> = 2 \sqrt{<L> <Delta0>/<K>} / (<rho> <sigma>)$",

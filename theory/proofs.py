@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+
+from theory.bound import Bound
 from theory.errors import InputError
 from theory.euclidean.proofs import delayed_gd
 from theory.euclidean.proofs import finite as delayed_gd_finite
@@ -44,6 +47,7 @@ from theory.pipedream.proofs import (
 from theory.pipedream.proofs import average as run_average
 from theory.pipedream.proofs import descent as block_descent
 from theory.proof import Proof
+from theory.registry import BOUNDS, alike
 
 PROOFS: dict[str, Proof] = {
     proof.name: proof
@@ -119,7 +123,21 @@ PROOFS: dict[str, Proof] = {
 
 
 def get_proof(name: str) -> Proof:
-    """The proof of that name. Raises InputError listing the known names."""
-    if name not in PROOFS:
-        raise InputError(f"unknown proof {name!r}; known: {', '.join(PROOFS)}")
-    return PROOFS[name]
+    """The proof of that name. Raises InputError: a bound without one, or names that are spelled alike."""
+    if not isinstance(name, str):
+        raise InputError(f"proof: {name!r} is not a name; staleproof prove --list prints all {len(PROOFS)} names")
+    if name in PROOFS:
+        return PROOFS[name]
+    if name in BOUNDS:
+        bound = BOUNDS[name]
+        said = "derived here, in words" if bound.origin == "derived here" else f"as reported by {bound.reference}"
+        raise InputError(f"{name} is a bound without a machine proof ({said}){_words(bound)}")
+    hint = alike(name, PROOFS)
+    raise InputError(f"unknown proof {name!r}; {hint} staleproof prove --list prints all {len(PROOFS)} names")
+
+
+def _words(bound: Bound) -> str:
+    """Where the words of a bound stand: the first module that holds it."""
+    loaded = [(name, module) for name, module in sys.modules.items() if name.startswith("theory.")]
+    where = [name for name, module in loaded if any(value is bound for value in vars(module).values())]
+    return f"; its words: {where[0].replace('.', '/')}.py" if where else ""

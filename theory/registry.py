@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
 
 from theory.bound import Bound
 from theory.errors import InputError
@@ -31,6 +32,7 @@ BOUNDS: dict[str, Bound] = {
     bound.name: bound
     for bound in (
         delayed.BOUND,
+        at_iterate.BOUND,
         shifted.BOUND,
         median.BOUND,
         momentum.BOUND,
@@ -45,11 +47,10 @@ BOUNDS: dict[str, Bound] = {
         error_feedback.BOUND,
         error_feedback.BOUND_AT_X,
         error_feedback.BOUND_ANY_DELAY,
+        at_weights.BOUND,
         star_convex.BOUND,
         star_convex.FINITE,
         star_convex_reported.BOUND,
-        at_iterate.BOUND,
-        at_weights.BOUND,
         paper.BOUND,
         second_moment.BOUND,
         second_moment.INDEPENDENT,
@@ -75,8 +76,15 @@ BOUNDS: dict[str, Bound] = {
 
 def get_bound(name: str) -> Bound:
     """The bound of that name. Raises InputError naming those that are spelled alike."""
+    if not isinstance(name, str):
+        raise InputError(f"bound: {name!r} is not a name; staleproof bound --list prints all {len(BOUNDS)} names")
     if name not in BOUNDS:
-        near = difflib.get_close_matches(name, BOUNDS, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}?" if near else "none is spelled alike;"
+        hint = alike(name, BOUNDS)
         raise InputError(f"unknown bound {name!r}; {hint} staleproof bound --list prints all {len(BOUNDS)} names")
     return BOUNDS[name]
+
+
+def alike(name: str, names: Iterable[str]) -> str:
+    """Those of `names` that are spelled like `name`, as a question."""
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    return f"did you mean {' or '.join(near)}?" if near else "none is spelled alike;"

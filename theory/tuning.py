@@ -17,6 +17,7 @@ import numpy as np
 import sympy as sp
 
 from theory.admissible import Interval, admissible
+from theory.assumptions import tied
 from theory.errors import InputError
 from theory.search import GRID, falls, function_of, search
 from theory.symbols import QUANTITIES
@@ -89,11 +90,16 @@ def tune(bound: Bound, names: tuple[str, ...], values: Mapping[str, object]) -> 
 def _fixed(bound: Bound, names: tuple[str, ...], values: Mapping[str, object]) -> dict[str, float]:
     """The values as floats, checked: what is tuned is left out, what is not optional is there."""
     owner = f"bound {bound.name}"
+    if not isinstance(names, (tuple, list)) or not all(isinstance(name, str) for name in names):
+        raise InputError(f"{owner}: tune {names!r} is not allowed; give a tuple of names, e.g. ('alpha',)")
     tunable = [name for name in bound.symbols if name in CHOICES]
     if not tunable:
         raise InputError(f"{owner}: nothing to tune; its symbols are {', '.join(bound.symbols)}, none of them a choice")
     if not names or len(set(names)) != len(names) or any(name not in tunable for name in names):
         raise InputError(f"{owner}: tune {', '.join(names) or 'nothing'}; allowed are {', '.join(tunable)}, each once")
+    why_not = tied(bound.assumptions, names)
+    if why_not:
+        raise InputError(f"{owner}: {why_not}")
     for name in values:
         if name in names:
             raise InputError(f"{owner}: {name} is tuned; leave its value out, or do not tune it")
@@ -113,7 +119,7 @@ def _fixed(bound: Bound, names: tuple[str, ...], values: Mapping[str, object]) -
 
 
 def _total(bound: Bound, fixed: Mapping[str, float]) -> sp.Expr:
-    """The right side, with what is optional and not given replaced by its best choice."""
+    """The right side, with what is optional and not given replaced by what `Bound.optional` has."""
     best = {QUANTITIES[name].symbol: choice for name, choice in bound.optional.items() if name not in fixed}
     return sp.Add(*(term.subs(best) for term in bound.terms.values()))
 

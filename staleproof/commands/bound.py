@@ -6,7 +6,16 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from staleproof.arguments import add_json
-from staleproof.bound_output import commented, head, hypotheses, show_comparison, show_expansion, tuned_latex
+from staleproof.bound_output import (
+    commented,
+    head,
+    hypotheses,
+    number,
+    show_comparison,
+    show_expansion,
+    show_table,
+    tuned_latex,
+)
 from staleproof.bound_values import add_values, refuse_without_values, values_of
 from staleproof.bound_words import in_words, meaning_lines
 from staleproof.errors import EXIT_HOLDS, InputError
@@ -25,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "NAME --schedule NAME --stages S [--tune] --set ...",
         "NAME --expand [--latex]",
         "--compare A B [--set ... | --latex]",
+        "--compare A B C ... --set ...",
         "[NAME | --list] --latex",
         "--list",
         "... --json",
@@ -43,13 +53,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "the tuned value over that of the same bound tuned at delay 0, minus 1",
     )
     add("--expand", action="store_true", help="print the orders in K, or M, of each term, step size and alpha tuned")
-    add("--compare", metavar=("A", "B"), nargs=2, help="two bounds term by term, with --set judged at the values")
+    add(
+        "--compare",
+        metavar="A",
+        nargs="+",
+        help="two bounds term by term, with --set judged at the values; with --set more than two as one table",
+    )
     add(
         "--latex",
         action="store_true",
         help="print the statement as LaTeX; without NAME all theorems, with --list the table of all bounds",
     )
-    add("--list", action="store_true", help="print the names and titles of the bounds")
+    add("--list", action="store_true", help="print the names of the bounds, how they are proved, their titles")
     add_json(parser)
 
 
@@ -61,7 +76,9 @@ def run(args: argparse.Namespace) -> int:
     _refuse_order(args, BOUNDS)
     bounds = [get_bound(name) for name in args.compare or [args.name] if name is not None]
     values, schedule = values_of(args, bounds)
-    if args.compare:
+    if args.compare and len(bounds) > 2:
+        show_table(bounds, values, schedule, args)
+    elif args.compare:
         show_comparison(bounds[0], bounds[1], values, schedule, args)
     elif args.list:
         _list(BOUNDS, args)
@@ -89,8 +106,10 @@ def _refuse_ignored(args: argparse.Namespace) -> None:
     if len(given) > 1:
         raise InputError(f"{given[1]}: --{given[1]} is not allowed with --{given[0]}; give one of them")
     mode = given[0] if given else None
+    if mode == "compare" and len(args.compare) < 2:
+        raise InputError(f"compare: {args.compare[0]!r} is one bound; --compare takes 2 or more")
     if args.name is not None and mode in ("list", "compare"):
-        which = "--list prints all bounds" if mode == "list" else "--compare takes the two bounds"
+        which = "--list prints all bounds" if mode == "list" else "--compare takes all bounds"
         raise InputError(f"name: {args.name!r} is one too many; {which}")
     if args.latex and (args.json or mode == "terms"):
         raise InputError(f"latex: --latex is not allowed with --{'json' if args.json else 'terms'}; give one of them")
@@ -106,16 +125,21 @@ def _refuse_order(args: argparse.Namespace, bounds: dict[str, Bound]) -> None:
 
 
 def _list(bounds: dict[str, Bound], args: argparse.Namespace) -> None:
+    from theory.proved import proof_of
+
     titles = {name: bound.title for name, bound in bounds.items()}
-    width = max(map(len, titles))
+    proofs = {name: proof_of(bound) for name, bound in bounds.items()}
+    width, wide = max(map(len, titles)), max(map(len, proofs.values()))
     if args.json:
-        emit_json({"bounds": titles})
+        proved = {name: proof == "by machine" for name, proof in proofs.items()}
+        emit_json({"bounds": titles, "proved": proved})
     elif args.latex:
         from staleproof.statements import NEEDS, table
 
         emit(f"{NEEDS}\n{table(bounds.values())}")
     else:
-        emit("\n".join(f"{name:<{width}}  {title}" for name, title in titles.items()))
+        rows = [f"{name:<{width}}  {proofs[name]:<{wide}}  {title}" for name, title in titles.items()]
+        emit("\n".join([*rows, "by machine: staleproof prove NAME checks its proof; in words: in its module"]))
 
 
 def _evaluate(bound: Bound, values: dict[str, float], schedule: list[str], args: argparse.Namespace) -> None:
@@ -148,14 +172,14 @@ def _evaluate(bound: Bound, values: dict[str, float], schedule: list[str], args:
     elif args.terms:
         emit(hypotheses(bound, schedule))
         for name, term in bound.terms.items():
-            number = f" = {result['terms'][name]!r}" if result["terms"] else ""
-            emit(f"  {name}: {TERM_NAMES[name]}\n    {sp.sstr(term)}{number}")
+            here = f" = {number(result['terms'][name])}" if result["terms"] else ""
+            emit(f"  {name}: {TERM_NAMES[name]}\n    {sp.sstr(term)}{here}")
         emit(meaning_lines(bound))
     else:
         emit(hypotheses(bound, schedule))
         _print_terms(result["terms"], result["value"])
-        for name, best in result["chosen"].items():
-            emit(f"  {name} = {best:g} (best choice)")
+        for name, taken in result["chosen"].items():
+            emit(f"  {name} = {number(taken)} ({bound.left_out(name)})")
 
 
 def _tune(
@@ -190,7 +214,7 @@ def _tune(
         emit(hypotheses(bound, schedule))
         _print_terms(tuned.terms, tuned.value)
         for name, best in tuned.at.items():
-            emit(f"  {name} = {best!r} (best, {tuned.method})")
+            emit(f"  {name} = {number(best)} (best, {tuned.method})")
         emit(f"checked: {tuned.check}")
         if tuned.limited_by:
             emit(f"limited by {tuned.limited_by}")
@@ -213,5 +237,5 @@ def _lag(bound: Bound, values: dict[str, float], terms: dict[str, float]) -> dic
 
 def _print_terms(terms: dict[str, float], value: float) -> None:
     width = max(len(name) for name in (*terms, "total"))
-    emit("\n".join(f"  {name:<{width}}  {term!r}" for name, term in terms.items()))
-    emit(f"  {'total':<{width}}  {value!r}")
+    emit("\n".join(f"  {name:<{width}}  {number(term)}" for name, term in terms.items()))
+    emit(f"  {'total':<{width}}  {number(value)}")

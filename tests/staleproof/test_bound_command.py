@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -70,12 +71,64 @@ def test_expand(capsys: pytest.CaptureFixture[str]) -> None:
 def test_compare(capsys: pytest.CaptureFixture[str]) -> None:
     text = out(capsys, "--compare", "delayed-lmo", "delayed-lmo-shifted", "--set", *VALUES)
     assert "delay: halves" in text and "0.505" in text and "0.495" in text and "compare terms" in text
+    assert "0.495  metrics differ\n" in text and text.count("smaller:") == 1
+    assert "total: changes by -L*eta*tau  metrics differ\n" in out(
+        capsys, "--compare", "delayed-lmo", "delayed-lmo-shifted"
+    )
     data = read(capsys, "--compare", "delayed-lmo", "delayed-lmo-shifted", "--set", *VALUES)
+    assert data["verdicts"]["total"] == data["total"]["smaller"] == "metrics differ"
     assert {term["name"]: term["ratio"] for term in data["terms"]}["delay"] == "1/2"
     assert data["numbers"]["delayed-lmo"]["value"] == pytest.approx(0.505)
     words = "S=16 K=1000 L=1 G=1 sigma=4 gamma=0.001 delta_max=248 Delta0=1".split()
     side_by_side = read(capsys, "--compare", "rpd-paper", "rpd-b", "--set", *[w for w in words if "sigma" not in w])
     assert side_by_side["numbers"]["rpd-b"]["value"] < side_by_side["numbers"]["rpd-paper"]["value"]
+
+
+def test_more_than_two_stand_in_one_table(capsys: pytest.CaptureFixture[str]) -> None:
+    names = ("delayed-lmo", "delayed-lmo-shifted", "delayed-lmo-median", "error-feedback")
+    lines = out(capsys, "--compare", *names, "--set", *VALUES, "dbar=1").splitlines()
+    assert lines[1].split() == "initial step momentum_lag delay reference noise start total".split()
+    for name, line in zip(names, lines[2:], strict=False):
+        words = [word for word in (*VALUES, "dbar=1") if word.split("=")[0] in BOUNDS[name].symbols]
+        one = read(capsys, name, "--set", *words)
+        shown = dict(zip(lines[1].split(), line.split()[1:], strict=True))
+        assert line.split()[0] == name and shown["total"] == f"{one['value']:.6g}"
+        assert {term: f"{x:.6g}" for term, x in one["terms"].items()} == {
+            term: x for term, x in shown.items() if term != "total" and x != "-"
+        }
+    assert "compare terms" in lines[-2]
+    assert lines[6].startswith("not all, but error-feedback assumes: error-feedback, delay-one")
+    data = read(capsys, "--compare", *names, "--set", *VALUES, "dbar=1")
+    assert data["bounds"] == list(names) and data["numbers"]["delayed-lmo"]["value"] == pytest.approx(0.505)
+    assert data["same_metric"] is False and data["assumed"]["delayed-lmo"] == []
+    assert out(capsys, "--compare", *names, "--latex").count(r"\paragraph{") == 4
+
+
+def test_whether_a_machine_checks_the_proof(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, proof in (("rpd-b", "by machine (staleproof prove rpd-b)"), ("kovalev", "as reported")):
+        assert f"\nproof: {proof}\n" in out(capsys, name, "--terms")
+        assert read(capsys, name, "--terms")["proved"] is (name == "rpd-b")
+        assert read(capsys, "--list")["proved"][name] is (name == "rpd-b")
+    lines = out(capsys, "--list").splitlines()
+    assert len(lines) == len(BOUNDS) + 1 and lines[0].startswith("delayed-lmo ")
+    assert "  by machine   Theorem 1" in lines[0]
+
+
+def test_what_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    """A choice of the analysis takes the best, a constant of the problem the worst: any other r gives less."""
+    words = [*VALUES, "b=0.01"]
+    assert "\n  r = 1 (largest allowed; not given)\n" in out(capsys, "star-convex", "--set", *words)
+    worst = read(capsys, "star-convex", "--set", *words)["value"]
+    assert read(capsys, "star-convex", "--set", *words, "r=0.5")["value"] < worst
+
+
+def test_text_has_six_digits_and_json_all(capsys: pytest.CaptureFixture[str]) -> None:
+    text = out(capsys, "delayed-lmo", "--set", *VALUES) + out(capsys, "delayed-lmo", "--terms", "--set", *VALUES)
+    text += out(capsys, "delayed-lmo", "--tune", "--set", *WITHOUT_STEP)
+    assert "0.38\n" in text and not re.search(r"\d\.0*[1-9]\d{6}", text)
+    terms = read(capsys, "delayed-lmo", "--set", *VALUES)["terms"]
+    values = {name: float(value) for name, value in (word.split("=") for word in VALUES)}
+    assert terms == BOUNDS["delayed-lmo"].evaluate_terms(**values) and 0 < abs(terms["momentum_lag"] - 0.38) < 1e-15
 
 
 def test_compare_says_what_one_assumes(capsys: pytest.CaptureFixture[str]) -> None:
@@ -176,6 +229,11 @@ def test_terms_lists_and_latex(capsys: pytest.CaptureFixture[str]) -> None:
         (["delayed-lmo", "--list"], ["'delayed-lmo'", "--list"]),
         (["delayed-lmo", "--tune", "--expand"], ["--expand is not allowed with --tune"]),
         (["delayed-lmo", "--expand", "--set", "L=1"], ["--set", "--expand"]),
+        (["--compare", "delayed-lmo", "rpd-b"], ["delayed-lmo", "f/x", "rpd-b", "(f/x)^2", "one unit"]),
+        (["--compare", "delayed-lmo", "kovalev", "rpd-b", "--set", *VALUES], ["rpd-b", "(f/x)^2", "one unit"]),
+        (["--compare", "delayed-lmo", "kovalev", "delayed-lmo-finite"], ["set: not given", "3 bounds"]),
+        (["star-convex", "--tune", "--set", "L=1"], ["eta cannot be tuned", "r = b norm(x_*)/eta", "<= eta/b"]),
+        (["star-convex", "--tune", "eta", "b", "--set", "L=1"], ["eta cannot be tuned", "weight-decay"]),
         (["--compare", "rpd-b", "rpd-c", "--expand"], ["--expand is not allowed with --compare"]),
         (["--compare", "rpd-b", "rpd-c", "--tune"], ["--tune is not allowed with --compare"]),
         (["--compare", "rpd-b", "rpd-c", "--latex", "--set", "L=1"], ["--set", "--latex"]),

@@ -87,7 +87,15 @@ def test_an_unknown_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prove", "delai"]) == 2
     captured = capsys.readouterr()
     assert captured.out == "" and len(captured.err.splitlines()) == 1
-    assert "'delai'" in captured.err and "delayed-lmo-shifted" in captured.err
+    assert "'delai'; did you mean delay or" in captured.err and "--list" in captured.err
+    for name, said in (
+        ("kovalev", ["no proof", "as reported by Kovalev 2025", "its words: theory/lmo/kovalev.py"]),
+        ("local-sgd", ["its words: theory/local_sgd/averaged.py"]),
+        ("foo", ["'foo'; none is spelled alike"]),
+    ):
+        assert main(["prove", name]) == 2
+        err = capsys.readouterr().err
+        assert len(err) < 250 and all(word.replace("no proof", "without a machine proof") in err for word in said), err
 
 
 @pytest.mark.mutation

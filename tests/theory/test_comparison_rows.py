@@ -9,7 +9,7 @@ import pytest
 import sympy as sp
 
 from theory import BOUNDS, InputError, get_bound
-from theory.comparison import at_values, comparison_json, verdict, verdicts
+from theory.comparison import DIFFER, at_values, comparison_json, verdict, verdicts
 from theory.lmo.layers import rho_of_layers
 
 
@@ -22,9 +22,11 @@ def test_the_delay_halves():
     comparison, terms = compared("delayed-lmo", "delayed-lmo-shifted")
     assert terms["delay"].ratio == sp.Rational(1, 2) and terms["delay"].text == "delay: halves"
     assert {term.smaller for name, term in terms.items() if name != "delay"} == {"equal"}
-    assert comparison.total.smaller == "second" and not comparison.same_metric
+    assert comparison.total.smaller == DIFFER and not comparison.same_metric
     back, terms = compared("delayed-lmo-shifted", "delayed-lmo")
-    assert terms["delay"].text == "delay: doubles" and back.total.smaller == "first"
+    assert terms["delay"].text == "delay: doubles" and back.total.smaller == DIFFER
+    finite, _ = compared("delayed-lmo", "kovalev")
+    assert finite.same_metric and finite.total.smaller != DIFFER
     _, terms = compared("delayed-lmo", "error-feedback")
     assert terms["delay"].smaller == "second where dbar/tau < 1" and terms["start"].smaller == "second"
     _, terms = compared("delayed-lmo", "delayed-lmo-nesterov")
@@ -35,6 +37,22 @@ def test_the_delay_halves():
     assert terms["delay"].text == "delay: in the first only"
 
 
+def test_mistakes_in_python_are_one_line():
+    bound = get_bound("delayed-lmo")
+    for call, said in (
+        (lambda: bound.tune("eta"), "tune 'eta' is not allowed; give a tuple of names"),
+        (lambda: bound.tune(None), "tune None is not allowed"),
+        (lambda: bound.expand("eta"), "tuned 'eta' is not allowed"),
+        (lambda: bound.compare("kovalev"), "compare: 'kovalev' is not a bound"),
+        (lambda: at_values(bound, None, {}), "compare: None is not a bound"),
+        (lambda: get_bound(None), "None is not a name"),
+        (lambda: get_bound(["delayed-lmo"]), "is not a name"),
+    ):
+        with pytest.raises(InputError) as found:
+            call()
+        assert said in str(found.value) and "\n" not in str(found.value)
+
+
 def test_every_judgement_holds_at_random_values():
     """Where a comparison says smaller, equal or a ratio for all values, numbers agree."""
     rng, judged = np.random.default_rng(0), 0
@@ -42,6 +60,10 @@ def test_every_judgement_holds_at_random_values():
     for group in groups:
         for first in group[:2]:
             for second in group[1:9]:
+                if first.unit != second.unit:
+                    with pytest.raises(InputError, match="only bounds of one unit compare"):
+                        first.compare(second)
+                    continue
                 comparison = first.compare(second)
                 for _ in range(3):
                     values = dict(eta=rng.uniform(0.01, 1), alpha=rng.uniform(0.01, 1), L=rng.uniform(0, 2))

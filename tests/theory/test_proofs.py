@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -17,8 +18,10 @@ from theory.lmo import PATHWISE
 from theory.local_sgd.steps import STEPS as LOCAL_STEPS
 from theory.pipedream.steps import STEPS
 from theory.proofs import PROOFS, get_proof
+from theory.proved import PROVED, proof_of
 from theory.registry import BOUNDS
 from theory.symbols import QUANTITIES
+from theory.TEMPLATE import BOUND as TEMPLATE
 from theory.vectors import VECTORS
 
 pytest.importorskip("z3", reason="the extra proofs is not installed")
@@ -41,9 +44,25 @@ def test_every_step_is_proved(results, name):
 IN_WORDS: set[str] = set()
 
 
-def test_every_theorem_that_is_not_of_others_has_a_proof():
+def unproved() -> set[str]:
     wanted = {name for name, bound in BOUNDS.items() if bound.origin == "derived here"} | set(PATHWISE)
-    assert wanted - set(PROOFS) == IN_WORDS
+    return wanted - set(PROOFS)
+
+
+def test_every_theorem_that_is_not_of_others_has_a_proof():
+    assert unproved() == IN_WORDS
+
+
+def test_a_false_theorem_from_the_template_is_found(monkeypatch):
+    """Its third of the step term passes all that looks at the bound alone; that it has no proof is seen."""
+    false = replace(TEMPLATE, terms={**TEMPLATE.terms, "step": TEMPLATE.terms["step"] / 3})
+    monkeypatch.setitem(BOUNDS, false.name, false)
+    assert unproved() == {"template"} and proof_of(false) == "in words"
+
+
+def test_the_names_of_what_is_proved_are_those_of_the_proofs():
+    assert [name for name in BOUNDS if name in PROOFS] == list(PROVED)
+    assert {proof_of(bound) for bound in BOUNDS.values()} == {"by machine", "as reported"}
 
 
 @pytest.mark.mutation
@@ -118,7 +137,7 @@ def test_proofs_rest_on_what_comes_before_them():
 
 
 def test_unknown_name():
-    with pytest.raises(ValueError, match="unknown proof 'theorem-9'; known: descent"):
+    with pytest.raises(ValueError, match="unknown proof 'theorem-9'; none is spelled alike"):
         get_proof("theorem-9")
 
 
