@@ -26,7 +26,7 @@ RANDOM_TWO_SIDED = [
     ),
     _inner("inner_next_taken", r"\langle \nabla f(x_{k+1}), \nabla f(z_k) \rangle", "next gradient along the old one"),
     _inner("inner_next_update", r"\langle \nabla f(x_{k+1}), G_k \rangle", "next gradient along the update"),
-    _inner("inner_grad_move", r"\langle \nabla f(x_k), x_{k+1} - x_k \rangle", "gradient along the step", "f"),
+    _inner("inner_grad_move", r"\langle \nabla f(x_k), x_{k+1} - x_k \rangle", "gradient at x_k along the step", "f"),
     _inner("inner_next_move", r"\langle \nabla f(x_{k+1}), x_{k+1} - x_k \rangle", "next one along the step", "f"),
 ]
 IN_TWO_SIDED_PROOF = [
