@@ -9,6 +9,7 @@ import pytest
 from theory.axioms import DEFINITIONS, axiom
 from theory.checkers import solver
 from theory.checkers.check import check_step
+from theory.errors import InputError
 from theory.inequality import Inequality
 from theory.lmo.parts import NOISE, START
 from theory.lmo.proofs import median, momentum_error
@@ -122,7 +123,8 @@ def test_bernoulli_is_for_natural_exponents():
     one = le(0, alpha)
     assert solver.proves([one], le(1 - k * alpha, b**k))
     assert not solver.proves([one], le(1 - k * alpha * 19 / 20, b**k))
-    assert not solver.proves([one], le(1 - L * alpha, b**L))
+    with pytest.raises(InputError, match="exponents are sums of natural numbers"):
+        solver.proves([one], le(1 - L * alpha, b**L))
 
 
 def test_what_does_not_change_is_averaged_as_it_stands():
