@@ -145,7 +145,7 @@ MEANS_SGD = [
     ),
     _square("update_most", r"\max_k \mathbb{E} \|G_k\|^2", "largest E||G_k||^2 of a run"),
     _square("least_square", r"\min_{k<K} \|\nabla f(x_k)\|^2", "smallest squared gradient of a run"),
-    Quantity("excess_now", r"\mathbb{E} f(x_k) - f_*", "f", REAL, "expected objective above its lower bound"),
+    Quantity("excess_now", r"\mathbb{E} f(x_k) - f_*", "f", REAL, "expected objective minus f_*"),
     Quantity("excess_next", r"\mathbb{E} f(x_{k+1}) - f_*", "f", REAL, "the same after step k"),
     Quantity("excess_last", r"\mathbb{E} f(x_K) - f_*", "f", REAL, "the same after the last step"),
 ]
