@@ -69,7 +69,14 @@ def test_what_telescopes_counts_once():
     mean, dbar, start, end = symbols("E_mean_weighted dbar E_weighted_start E_weighted_end")
     by_step, sharper = eq(now, b * before + alpha * drift), eq(now, b * before + alpha * drift / 2)
     first = Step("w", (definition("weighted drift"),), by_step, Expected(), mutant=sharper)
-    theorem = claim(alpha * dbar, "constant-step", m=(2 * alpha - 1) * mean, e=2 * b * end / K, s=-2 * b * start / K)
+    theorem = claim(
+        alpha * dbar,
+        "constant-step",
+        "error-feedback",
+        m=(2 * alpha - 1) * mean,
+        e=2 * b * end / K,
+        s=-2 * b * start / K,
+    )
     means = {"E_delta_mean_weighted": "E_mean_weighted", "E_delta": "dbar"}
     with pytest.raises(ProofError, match="E_delta_mean_weighted_before is given twice"):
         Proof(theorem, (first, Step("a", ("w",), statement(theorem), Averaged(means, (PAIR,) * 2, first=1))))
