@@ -86,10 +86,11 @@ def facts_of(proof: Proof) -> tuple[Fact, ...]:
                 key = f"{p.name}: {fact.key}"
                 if str(fact.relation) in seen or not _pathwise(fact.relation):
                     continue
-                if fact.scope == "first" and "walk_norm" in free_names(fact.relation.left):
+                if fact.scope == "walk's first":
                     continue  # no step walked: 0 <= 0
                 seen.add(str(fact.relation))
-                found[key] = Fact(fact.key, key, fact.relation, fact.scope)
+                # A later walk is one of a later step: at the first there is none.
+                found[key] = Fact(fact.key, key, fact.relation, fact.scope.removeprefix("walk's "))
     return tuple(found.values())
 
 

@@ -47,6 +47,7 @@ TERM_COLOURS = {
     "start": YELLOW,
     "start_shift": GREY,
     "return": ORANGE,
+    "reference": "#332288",
 }
 TERM_NAMES = {
     "initial": "initial distance",
@@ -57,6 +58,7 @@ TERM_NAMES = {
     "start": "momentum start",
     "start_shift": "first steps",
     "return": "return to the iterate",
+    "reference": "age against the reference",
 }
 
 _RC: dict[str, Any] = {
