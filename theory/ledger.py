@@ -45,7 +45,7 @@ def ledger(proof: Proof) -> Ledger:
         for step in one.steps:
             place = f"{one.name}/{step.name}"
             facts = one.facts(step)
-            for name in dict.fromkeys((*_rests_on(step, facts), *step.rule.axioms)):
+            for name in dict.fromkeys((*(axiom for axiom, _ in rests_on(step, facts)), *step.rule.axioms)):
                 uses.setdefault(name, []).append(place)
             for fact in facts:
                 if fact.kind == "condition":
@@ -58,14 +58,17 @@ def ledger(proof: Proof) -> Ledger:
     return Ledger(assumed, rest, definitions, {name: tuple(places) for name, places in conditions.items()})
 
 
-def _rests_on(step: Step, facts: Sequence[Fact]) -> Iterator[str]:
-    """The axioms of a step's facts, and the assumptions under which alone they may be used."""
-    unfolded = (definition(step.rule.name),) if isinstance(step.rule, Unfolded) else ()
-    for fact in (*facts, *unfolded):
-        yield from ((fact.axiom,) if fact.axiom else ())
-        yield from needs(fact)
+def rests_on(step: Step, facts: Sequence[Fact]) -> Iterator[tuple[str, str]]:
+    """The axioms of a step's facts and the assumptions under which alone they may be used, each with what uses it."""
+    for fact in facts:
+        for name in dict.fromkeys(((fact.axiom,) if fact.axiom else ()) + tuple(needs(fact))):
+            yield name, fact.key
+    rule = f"rule {type(step.rule).__name__}"
+    if isinstance(step.rule, Unfolded):
+        meaning = definition(step.rule.name)
+        yield from ((name, rule) for name in (*((meaning.axiom,) if meaning.axiom else ()), *needs(meaning)))
     if isinstance(step.rule, Instance) and step.rule.name in INSTANCE_OF:
-        yield INSTANCE_OF[step.rule.name]
+        yield INSTANCE_OF[step.rule.name], rule
 
 
 def closure(proofs: Sequence[Proof]) -> tuple[Proof, ...]:

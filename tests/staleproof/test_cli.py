@@ -137,7 +137,7 @@ def test_bound_json(name: str, value: float, capsys: pytest.CaptureFixture[str])
 def test_bound_latex_and_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bound", "delayed-lmo", "--latex"]) == 0
     latex = capsys.readouterr().out
-    assert r"\eta" in latex and r"\tau" in latex and "fixed-delay" in latex and "align*" in latex
+    assert r"\eta" in latex and r"\tau" in latex and "fixed-delay" in latex and "aligned" in latex
     assert main(["bound", "delayed-lmo", "--set", *VALUES[:4], "--set", *VALUES[4:]]) == 0
     assert "total" in capsys.readouterr().out
     assert main(["bound", "--list"]) == 0

@@ -82,7 +82,7 @@ def test_integers_are_floats(name):
 
 
 def test_no_two_bounds_print_the_same():
-    printed = [statement(bound).split("\\begin{align*}")[1] for bound in BOUNDS.values()]
+    printed = [statement(bound).split("\\begin{aligned}")[1] for bound in BOUNDS.values()]
     assert len(set(printed)) == len(printed)
     assert len({bound.latex() for bound in BOUNDS.values()}) == len(BOUNDS)
 

@@ -12,7 +12,7 @@ from theory.checkers.induction import decide
 from theory.checkers.outcome import Values, no_conclusion, verdict
 from theory.checkers.solver import HINTS, counterexample, load, proves, rewrites
 from theory.errors import InputError
-from theory.ledger import Ledger, closure, ledger
+from theory.ledger import Ledger, closure, ledger, rests_on
 from theory.plain import check_types
 from theory.proof import Proof, Step
 from theory.relation import Relation
@@ -75,9 +75,8 @@ def _check_step(proof: Proof, step: Step) -> StepResult:
     start = time.perf_counter()
     facts = proof.facts(step)
     used = {name: [f"rule {type(step.rule).__name__}"] for name in step.rule.axioms}
-    for fact in facts:
-        if fact.axiom:
-            used.setdefault(fact.axiom, []).append(fact.key)
+    for name, key in rests_on(step, facts):
+        used.setdefault(name, []).append(key)
     reason, sharper, dropped = "", dict.fromkeys(step.mutants), dict.fromkeys(f.key for f in facts)
     try:
         if isinstance(step.rule, (Everywhere, Induction)):

@@ -58,7 +58,7 @@ def test_instances_of_the_step_before():
     assumptions = tuple(name for name in PROOF.theorem.assumptions if name != "delay-one")
     metric = r"\frac{1}{K} \sum_{k=1}^{K} \mathbb{E} \|\nabla f(y_k)\|_*"
     longer = replace(PROOF.theorem, name="false", assumptions=assumptions, metric=metric)
-    with pytest.raises(ProofError, match="'return before' is an instance only where delay-one is assumed"):
+    with pytest.raises(ProofError, match="only where delay-one is assumed"):
         Proof(longer, PROOF.steps, symbols("E_mean_grad_norm")[0])
 
 

@@ -51,7 +51,7 @@ def rows_of(section: str) -> dict[str, list[str]]:
 def test_every_bound_has_a_row():
     section = DOCUMENT.read_text(encoding="utf-8").split("## Every bound\n")[1].split("\n## ")[0]
     rows = rows_of(section)
-    assert list(rows) == list(BOUNDS) and all(row[-1] for row in rows.values())
+    assert set(rows) == set(BOUNDS) and all(row[-1] for row in rows.values())
     values = dict(L=1, eta=1, alpha=1, sigma=0, rho=1, Delta0=0, Delta1=0, E0=0, K=10**9, r_lo=1, r_hi=1)
     stated = {name: row[0] for name, row in rows.items() if len(row) == 2 and row[0] != "-"}
     assert len(stated) > 20
