@@ -20,6 +20,7 @@ from empirics.budget_kinds import is_evidence, kind_of, statement
 from empirics.pathwise import ROUND_OFF, SLACK
 from theory.evaluation import checked_values, evaluate_expression, free_names, latex_of
 from theory.inequality import Inequality
+from theory.ledger import closure
 from theory.lmo import PATHWISE
 from theory.proof import Proof
 from theory.proof_quantities import PREFIX
@@ -60,23 +61,10 @@ class Scales:
         return sums + steps + inner * (self.eta if unit == "f" else 1.0)
 
 
-def closure(proof: Proof) -> list[Proof]:
-    """The proof and those that it rests on, the first lemmas first."""
-    found: dict[str, Proof] = {}
-
-    def visit(one: Proof) -> None:
-        for other in one.rests_on:
-            visit(other)
-        found.setdefault(one.name, one)
-
-    visit(proof)
-    return list(found.values())
-
-
 @functools.cache
 def facts_of(proof: Proof) -> tuple[Fact, ...]:
     """Named lemmas first, then every further pathwise fact of the proofs, each once."""
-    proofs = closure(proof)
+    proofs = closure([proof])
     named = {p.name: PATHWISE[p.name] for p in proofs if p.name in PATHWISE}
     found = {name: Fact(name, f"theorem {name}", inequality) for name, inequality in named.items()}
     seen = {statement(i) for i in named.values()}

@@ -87,15 +87,16 @@ class ProblemConstants:
 
     @cached_property
     def _spectrum(self) -> Spectrum:
-        return extreme_eigenvalues(self._product, self.start, "both", seed=self.seed, level=self.level)
+        return extreme_eigenvalues(self.product, self.start, "both", seed=self.seed, level=self.level)
 
-    def _product(self, v: Weights) -> Weights:
+    def product(self, v: Weights) -> Weights:
+        """The Hessian at the start times v."""
         return self.problem.hessian_product(self.start, v)
 
     def L(self) -> Constant:
         if "L" in self._known:
             return self._known["L"]
-        found = upper_smoothness(self._product, self.norm, self.start, seed=self.seed, level=self.level)
+        found = upper_smoothness(self.product, self.norm, self.start, seed=self.seed, level=self.level)
         return found.constant("start")
 
     def lambda_max(self) -> Constant:

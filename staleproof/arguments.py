@@ -26,16 +26,21 @@ def add_schedule(parser: argparse.ArgumentParser, most: int) -> None:
     add = parser.add_argument
     add("name", metavar="NAME", nargs="?", help="schedule; staleproof delays --list prints the names")
     add("--stages", type=integer(1, most), metavar="S", help="pipeline stages, one device each")
-    add(
+    add_microbatches(parser)
+    add("--chunks", type=integer(1), metavar="v", help="interleaved-1f1b: model chunks per device (default: 2)")
+    add_tau(parser)
+    add("--replicas", type=integer(1), metavar="R", help="localsgd: replicas of the model (default: S)")
+
+
+def add_microbatches(parser: argparse.ArgumentParser) -> None:
+    """--microbatches, and --policy for few of them."""
+    parser.add_argument(
         "--microbatches",
         type=integer(1),
         metavar="m",
         help="microbatches per optimizer step (default: 1 for PipeDream, S for the others)",
     )
     add_policy(parser)
-    add("--chunks", type=integer(1), metavar="v", help="interleaved-1f1b: model chunks per device (default: 2)")
-    add_tau(parser)
-    add("--replicas", type=integer(1), metavar="R", help="localsgd: replicas of the model (default: S)")
 
 
 def schedule_of(args: argparse.Namespace, most: int) -> Any:

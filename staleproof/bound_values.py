@@ -7,7 +7,8 @@ import math
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
-from pipeline.options import add_policy, integer
+from pipeline.options import integer
+from staleproof.arguments import add_microbatches
 from staleproof.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,13 +35,7 @@ def add_values(parser: argparse.ArgumentParser) -> None:
         help="take tau, or delta_max and S, from a schedule (see staleproof delays --list); needs --stages",
     )
     add("--stages", type=integer(1, MAX_STAGES), metavar="S", help="pipeline stages of the schedule")
-    add(
-        "--microbatches",
-        type=integer(1),
-        metavar="m",
-        help="microbatches per optimizer step (default: 1 for PipeDream, S for the others)",
-    )
-    add_policy(parser)
+    add_microbatches(parser)
 
 
 def refuse_without_values(args: argparse.Namespace, mode: str | None) -> None:

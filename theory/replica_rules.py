@@ -10,7 +10,7 @@ import sympy as sp
 from theory.pairs import ENDS, REPLICAS, TOTALS, listed, unlisted
 from theory.relation import Relation
 from theory.replica_quantities import REPLICA
-from theory.rules import Direct, ProofError, check_affine
+from theory.rules import Direct, ProofError, with_parts_put
 from theory.rules_over_steps import Averaged, check_once
 from theory.symbols import symbols
 
@@ -29,12 +29,7 @@ class OverReplicas(Direct):
         """What the rule makes of one fact."""
         self.check_names()
         parts = {symbols(one)[0]: symbols(mean)[0] for one, mean in self.means.items()}
-        check_affine(relation, set(parts))
-        rest, total = sp.expand(relation.difference), sp.Integer(0)
-        for one, mean in parts.items():
-            slope = rest.coeff(one)
-            total += slope * mean
-            rest = sp.expand(rest - slope * one)
+        total, rest = with_parts_put(relation, parts)
         strange = {s.name for s in (rest + total).free_symbols if s.name.removeprefix("E_").startswith(REPLICA)}
         if strange:
             raise ProofError(f"fact {relation}: nothing says what the mean of {min(strange)} over the replicas is")

@@ -6,6 +6,7 @@ from the one who writes the proof. `axioms` are the axioms that the rule itself 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import sympy as sp
@@ -186,6 +187,20 @@ def check_affine(relation: Relation, variables: set[sp.Symbol]) -> None:
         slope = sp.diff(difference, variable)
         if slope.free_symbols & variables:
             raise ProofError(f"fact {relation}: is not affine in {variable}; no sum or expectation of it is known")
+
+
+def with_parts_put(relation: Relation, parts: Mapping[sp.Symbol, sp.Symbol]) -> tuple[sp.Expr, sp.Expr]:
+    """The difference of an affine relation in two: what is affine in the parts, each replaced, and the rest.
+
+    Raises ProofError where it is not affine in them taken together.
+    """
+    check_affine(relation, set(parts))
+    rest, put = sp.expand(relation.difference), sp.Integer(0)
+    for part, whole in parts.items():
+        slope = rest.coeff(part)
+        put += slope * whole
+        rest = sp.expand(rest - slope * part)
+    return put, rest
 
 
 @dataclass(frozen=True)

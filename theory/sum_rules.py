@@ -9,7 +9,7 @@ import sympy as sp
 
 from theory.pairs import WHOLES, unlisted
 from theory.relation import Relation
-from theory.rules import Direct, ProofError, check_affine
+from theory.rules import Direct, ProofError, with_parts_put
 from theory.sgd_quantities import BLOCKWISE
 from theory.symbols import symbols
 
@@ -29,12 +29,7 @@ class Summed(Direct):
         """What the rule makes of one fact."""
         self.check_names()
         parts = {symbols(block)[0]: symbols(whole)[0] for block, whole in self.wholes.items()}
-        check_affine(relation, set(parts))
-        rest, total = sp.expand(relation.difference), sp.Integer(0)
-        for block, whole in parts.items():
-            slope = rest.coeff(block)
-            total += slope * whole
-            rest = sp.expand(rest - slope * block)
+        total, rest = with_parts_put(relation, parts)
         strange = {s.name.removeprefix("E_") for s in (rest + total).free_symbols} & (BLOCKWISE | {"j", "j_before"})
         if strange:
             raise ProofError(f"fact {relation}: nothing says what {min(strange)} adds up to over the blocks")

@@ -33,7 +33,7 @@ TUNED = (("rpd-b", "drawn", "uniform", 4), ("rpd-d", "drawn", "uniform", 4), ("p
 
 def run(preset: Preset, progress: Callable[[float, str], None]) -> tuple[dict[str, Any], list[Claim]]:
     """The entry "blocks" of empirics.json, and its claims."""
-    cases = list(_cases(preset))
+    cases = _cases(preset)
     rows, checks = [], []
     for number, (name, make) in enumerate(cases):
         progress(number / len(cases), name)

@@ -35,7 +35,7 @@ def _of_norm(preset: Preset, norm: str) -> tuple[list[dict[str, Any]], list[Clai
     problem = make_problem("least-squares", {"seed": str(preset.seed)})
     setting = ProblemConstants(problem, norm, seed=preset.seed)
     truth = {name: _value(c) for name, c in problem.known(norm).items()}
-    smooth = upper_smoothness(setting._product, setting.norm, setting.start, seed=preset.seed).constant("start")
+    smooth = upper_smoothness(setting.product, setting.norm, setting.start, seed=preset.seed).constant("start")
     bracket = f_star(problem)
     samples: list[Weights] = [problem.sample_gradient(setting.start, i) for i in range(problem.samples or 0)]
     sigma = float(np.sqrt(exact_variance(samples)))

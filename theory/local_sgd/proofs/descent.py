@@ -159,11 +159,6 @@ PROOF = Proof(
 )
 
 
-def over_the_steps(**means: str) -> Totalled:
-    """The sum over the whole steps of LocalSGD."""
-    return Totalled(means, axioms=("local-sgd", "finite-sum"))
-
-
 AVERAGE = Proof(
     steps.AVERAGE,
     (
